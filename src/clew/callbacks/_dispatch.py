@@ -1,0 +1,116 @@
+"""Call the handlers of one event, each under its own error policy."""
+
+from __future__ import annotations
+
+import logging
+import os
+from typing import TYPE_CHECKING, Any
+
+from clew._drive import drive
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from uuid import UUID
+
+    from clew.callbacks.base import BaseCallbackHandler
+
+logger = logging.getLogger("clew.callbacks")
+
+IGNORED_BY = {
+    "on_llm_start": "ignore_llm",
+    "on_chat_model_start": "ignore_chat_model",
+    "on_llm_new_token": "ignore_llm",
+    "on_llm_end": "ignore_llm",
+    "on_llm_error": "ignore_llm",
+    "on_chain_start": "ignore_chain",
+    "on_chain_end": "ignore_chain",
+    "on_chain_error": "ignore_chain",
+    "on_tool_start": "ignore_agent",
+    "on_tool_end": "ignore_agent",
+    "on_tool_error": "ignore_agent",
+    "on_agent_action": "ignore_agent",
+    "on_agent_finish": "ignore_agent",
+    "on_retriever_start": "ignore_retriever",
+    "on_retriever_end": "ignore_retriever",
+    "on_retriever_error": "ignore_retriever",
+    "on_retry": "ignore_retry",
+    "on_custom_event": "ignore_custom_event",
+    "on_text": "",
+}
+"""Event -> the attribute by which a handler opts out of it."""
+
+_uuid_class: Any = None
+
+
+def new_run_id() -> UUID:
+    """Return a random UUID (version 4); `uuid` is imported by the first call."""
+    global _uuid_class
+    if _uuid_class is None:
+        from uuid import UUID
+
+        _uuid_class = UUID
+    return _uuid_class(bytes=os.urandom(16), version=4)
+
+
+def as_text(messages: Any) -> list[str]:
+    """Return chat messages as the prompts that a handler of text models hears."""
+    from clew.messages import get_buffer_string
+
+    return [get_buffer_string(conversation) for conversation in messages]
+
+
+def handle_event(handlers: Sequence[BaseCallbackHandler], event: str, *args: Any, **kwargs: Any) -> None:
+    """Tell handlers of an event.
+
+    Raises: what a handler with `raise_error` raised, at once; errors of others are logged.
+    """
+    ignored_by = IGNORED_BY[event]
+    for handler in handlers:
+        if ignored_by and getattr(handler, ignored_by):
+            continue
+        try:
+            try:
+                waiting = getattr(handler, event)(*args, **kwargs)
+                if waiting is not None and hasattr(waiting, "send"):
+                    drive(waiting)
+            except NotImplementedError:
+                if event != "on_chat_model_start":
+                    raise
+                handle_event([handler], "on_llm_start", args[0], as_text(args[1]), *args[2:], **kwargs)
+        except Exception as error:
+            settle(handler, event, error)
+
+
+async def ahandle_event(handlers: Sequence[BaseCallbackHandler], event: str, *args: Any, **kwargs: Any) -> None:
+    """Tell handlers of an event; coroutines are awaited in the caller's context, one handler after the other.
+
+    Raises: as `handle_event`.
+    """
+    ignored_by = IGNORED_BY[event]
+    for handler in handlers:
+        if ignored_by and getattr(handler, ignored_by):
+            continue
+        try:
+            try:
+                waiting = await _begin(handler, event, args, kwargs) if handler.blocking else getattr(handler, event)(*args, **kwargs)
+                if waiting is not None and hasattr(waiting, "__await__"):
+                    await waiting
+            except NotImplementedError:
+                if event != "on_chat_model_start":
+                    raise
+                await ahandle_event([handler], "on_llm_start", args[0], as_text(args[1]), *args[2:], **kwargs)
+        except Exception as error:
+            settle(handler, event, error)
+
+
+async def _begin(handler: BaseCallbackHandler, event: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    import asyncio
+
+    return await asyncio.to_thread(getattr(handler, event), *args, **kwargs)
+
+
+def settle(handler: BaseCallbackHandler, event: str, error: Exception) -> None:
+    """Raise or log what a handler raised, as the handler wishes."""
+    if handler.raise_error:
+        raise error
+    logger.warning("Error in %s.%s callback: %s", type(handler).__name__, event, repr(error))
