@@ -1,8 +1,7 @@
 """Real services for the tests: each on a free port of 127.0.0.1, in a temporary folder, ended by its own pid.
 
-Every service is a context manager that yields its address and raises `Missing` (with the command that installs
-what is missing) where it can't run. Run as a program it starts all that can run, names them in CLEW_TEST_*_URL and
-runs a command:
+Every service is a context manager that yields its address and raises `Missing` where it can't run, with what to
+install. As a program it starts all that can run, names them in CLEW_TEST_*_URL and runs a command:
 
     python tests/servers.py python -m pytest some/tests
 """
@@ -260,7 +259,7 @@ def _emulator(script: str) -> Iterator[int]:
 
 @contextlib.contextmanager
 def firestore() -> Iterator[str]:
-    """The Firestore emulator; yields host:port. It ignores transactions, preconditions and cursors in silence."""
+    """The Firestore emulator; yields host:port. It ignores transactions, cursors and preconditions."""
     with _emulator("firestore.cjs") as port:
         yield f"127.0.0.1:{port}"
 

@@ -3,8 +3,8 @@
     python tests/surface.py --write     # regenerate tests/budget/surface.txt
     python tests/surface.py             # print it
 
-A module, or a name in it, is public when nothing in its dotted path begins with an underscore. A module's names are
-its `__all__`, else what it defines itself. `--write` also regenerates the list of doors upward, doors.txt.
+A module, or a name in it, is public when nothing in its dotted path begins with an underscore. A module's
+names are its `__all__`, else what it defines itself. `--write` also regenerates doors.txt.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """README, docs pages and docstring examples run.
 
-The ```python blocks of a page run in order in one namespace, in an empty folder. A block is left out only when the
-line before it is `<!-- not run: why -->`. A following ```text block must be what the block before it printed.
+The ```python blocks of a page run in order in one namespace, in an empty folder. A block is left out only
+when the line before it is `<!-- not run: why -->`. A ```text block must be what the block before it printed.
 """
 
 from __future__ import annotations
