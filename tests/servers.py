@@ -1,6 +1,6 @@
 """Real services for the tests: each on a free port of 127.0.0.1, in a temporary folder, ended by its own pid.
 
-Every service is a context manager that yields its address and raises `Missing` where it can't run, with what to
+Every service is a context manager that yields its address and raises `Missing` where it can't run, saying what to
 install. As a program it starts all that can run, names them in CLEW_TEST_*_URL and runs a command:
 
     python tests/servers.py python -m pytest some/tests
