@@ -20,7 +20,8 @@
     ├─ OutputParserException(ValueError)        .llm_output
     ├─ ToolError / ToolException                .tool .call_id
     ├─ StorageError                             .backend
-    │  └─ StorageCorruptError                   the file or row is not what clew wrote
+    │  ├─ StorageCorruptError                   the file or row is not what clew wrote
+    │  └─ StorageConflictError                  another writer was first (compare-and-set)
     └─ WorkflowError
        ├─ MissingThreadError(ValueError)        a saver is set and no thread_id given
        ├─ EmptyInputError(ValueError)           nothing to continue
@@ -201,6 +202,10 @@ class StorageError(ClewError):
 
 class StorageCorruptError(StorageError):
     """What is stored is not what clew wrote; nothing was changed."""
+
+
+class StorageConflictError(StorageError):
+    """A compare-and-set found another version than the expected one; nothing was changed. Read again and retry."""
 
 
 # -- workflows --------------------------------------------------------------------------------------
