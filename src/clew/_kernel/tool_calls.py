@@ -1,0 +1,165 @@
+"""Assemble streamed tool calls, and decide which of them are complete.
+
+Providers stream a call as fragments {"name", "args", "id", "index"}: usually the first one has name and id, the rest
+only text of the arguments. Gateways leave out the index, repeat ids, send "null" for none, make up a fresh id per
+fragment, or open several calls under one index. The rule here: a fragment with a name and a new id opens a call; a
+fragment with neither continues the latest call of its index. A call is complete when its arguments are one closed JSON
+object; until then nothing is guessed.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any, TypedDict
+
+import msgspec
+
+NO_ID = frozenset({None, "", "null", "None", "undefined"})
+
+
+class Fragment(TypedDict, total=False):
+    """A piece of a tool call as a stream brings it."""
+
+    name: str | None
+    args: str | None
+    id: str | None
+    index: int | str | None
+    type: str
+
+
+class _Call:
+    __slots__ = ("args", "extras", "id", "index", "name")
+
+    def __init__(self, name: str | None, id: str | None, index: int | str | None) -> None:
+        self.name = name
+        self.id = id
+        self.index = index
+        self.args: list[str] = []
+        self.extras: list[dict[str, Any]] = []
+
+    def is_continued_by(self, name: str | None, id: str | None, args: str | None) -> bool:
+        """Whether a fragment with this name and id (both may be None) goes on with this call."""
+        if id is not None:
+            if self.id == id or name is None:
+                return True
+            return self.id is None and self.name == name
+        if name is None:
+            return True
+        if self.name is None:
+            return self.id is not None
+        return self.name == name and not (self._is_closed() and (args or "").lstrip()[:1] == "{")
+
+    def _is_closed(self) -> bool:
+        return bool(self.args) and self.args[-1].rstrip()[-1:] == "}"
+
+
+class ToolCallSum:
+    """The sum of many fragments, built in linear time."""
+
+    __slots__ = ("_calls", "_latest")
+
+    def __init__(self) -> None:
+        self._calls: list[_Call] = []
+        self._latest: dict[int | str | None, _Call] = {}
+
+    def extend(self, fragments: Any) -> None:
+        """Add the fragments of one chunk, in order."""
+        for fragment in fragments:
+            self.add(fragment)
+
+    def add(self, fragment: Any) -> None:
+        """Add one fragment."""
+        args = fragment.get("args")
+        id = fragment.get("id")
+        name = fragment.get("name") or None
+        index = fragment.get("index")
+        if id in NO_ID:
+            id = None
+        call = self._latest.get(index)
+        if call is None and index is None and self._calls and name is None and id is None:
+            call = self._calls[-1]
+        if call is None or not call.is_continued_by(name, id, args):
+            call = self._open(name, id, index, args)
+        else:
+            if call.name is None:
+                call.name = name
+            if call.id is None:
+                call.id = id
+        if args:
+            call.args.append(args)
+        if len(fragment) > 5 or (len(fragment) > 4 and "type" not in fragment):
+            call.extras.append(fragment)
+
+    def _open(self, name: str | None, id: str | None, index: int | str | None, args: str | None) -> _Call:
+        if index is None and id is not None:  # no index, but an id that was seen before
+            for call in self._calls:
+                if call.id == id and call.index is None:
+                    self._latest[None] = call
+                    return call
+        call = _Call(name, id, index)
+        self._calls.append(call)
+        self._latest[index] = call
+        return call
+
+    def result(self) -> list[dict[str, Any]]:
+        """Return one merged fragment per call, in order of opening."""
+        merged: list[dict[str, Any]] = []
+        for call in self._calls:
+            whole: dict[str, Any] = {
+                "name": call.name,
+                "args": "".join(call.args),
+                "id": call.id,
+                "index": call.index,
+                "type": "tool_call_chunk",
+            }
+            for extra in call.extras:
+                for key, value in extra.items():
+                    if key not in whole and value is not None:
+                        whole[key] = value
+            merged.append(whole)
+        return merged
+
+
+def parse_arguments(text: str | None) -> dict[str, Any] | None:
+    """Return the arguments if the text is one closed JSON object, else None.
+
+    Control characters inside strings are let through, as some models write them; nothing else is repaired.
+    """
+    if not text:
+        return None
+    try:
+        value = msgspec.json.decode(text)
+    except (msgspec.DecodeError, ValueError):
+        try:
+            value = json.loads(text, strict=False)
+        except (ValueError, RecursionError):
+            return None
+    return value if isinstance(value, dict) else None  # pyright: ignore[reportUnknownVariableType] - JSON
+
+
+def split_calls(fragments: Any, *, is_final: bool) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+    """Return (complete calls, invalid calls) of merged fragments.
+
+    is_final: nothing more will come. Then an empty text means "no arguments", and what is not complete is invalid.
+    """
+    calls: list[dict[str, Any]] = []
+    invalid: list[dict[str, Any]] = []
+    for fragment in fragments:
+        text: str | None = fragment.get("args")
+        name: str | None = fragment.get("name")
+        id: str | None = fragment.get("id")
+        args = parse_arguments(text)
+        if args is None and is_final and not (text or "").strip():
+            args = {}
+        extras = {k: v for k, v in fragment.items() if k not in _FRAGMENT_KEYS}
+        if args is not None and name:
+            calls.append({"name": name, "args": args, "id": id, "type": "tool_call", **extras})
+        elif is_final:
+            error = None if name else "the call has no name"
+            invalid.append({
+                "name": name, "args": text, "id": id, "error": error, "type": "invalid_tool_call", **extras,
+            })  # fmt: skip
+    return calls, invalid
+
+
+_FRAGMENT_KEYS = frozenset({"name", "args", "id", "index", "type"})

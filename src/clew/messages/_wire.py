@@ -1,0 +1,140 @@
+"""Messages as bytes, for histories, stores and savers.
+
+The form: msgpack of the Struct's fields that differ from their defaults, with the type text under "_" . Encoding and
+decoding run in C. `is_plain` says whether a message holds only values that msgpack carries exactly; any other message
+must be written field by field (`to_fields`), with the caller's encoding for the odd values.
+"""
+
+from __future__ import annotations
+
+from typing import Any, cast
+
+import msgspec
+
+from clew.messages._any import AnyMessage
+from clew.messages._model import build
+from clew.messages.ai import AIMessage, AIMessageChunk
+from clew.messages.base import REGISTRY, BaseMessage
+from clew.messages.modifier import RemoveMessage
+from clew.messages.tool import ToolMessage
+
+Wire = AnyMessage | RemoveMessage
+
+_encoder = msgspec.msgpack.Encoder()
+_one = msgspec.msgpack.Decoder(Wire)
+_many = msgspec.msgpack.Decoder(list[Wire])
+_SCALARS = frozenset({str, int, float, bool, type(None), bytes})
+_OWN = frozenset(REGISTRY.values())
+
+
+def is_plain(message: BaseMessage) -> bool:
+    """Whether `encode_message` gives the message back equal in value and type."""
+    cls = type(message)
+    if cls not in _OWN:
+        return False
+    if type(message.content) is not str and not _is_plain(message.content):
+        return False
+    if message.additional_kwargs and not _is_plain(message.additional_kwargs):
+        return False
+    if message.response_metadata and not _is_plain(message.response_metadata):
+        return False
+    if message.model_extra and not _is_plain(message.model_extra):
+        return False
+    if isinstance(message, AIMessage):
+        if message.tool_calls and not _is_plain(message.tool_calls):
+            return False
+        if message.usage_metadata and not _is_plain(message.usage_metadata):
+            return False
+        if isinstance(message, AIMessageChunk) and not _is_plain(message.tool_call_chunks):
+            return False
+        return not message.invalid_tool_calls or _is_plain(message.invalid_tool_calls)
+    if isinstance(message, ToolMessage):
+        return _is_plain(message.artifact)
+    return True
+
+
+def _is_plain(value: Any) -> bool:
+    kind = type(value)
+    if kind is dict:
+        for key, item in value.items():
+            if type(key) is not str:
+                return False
+            if type(item) not in _SCALARS:
+                if not _is_plain(item):
+                    return False
+            elif type(item) is int and not -(2**63) <= item < 2**64:
+                return False
+        return True
+    if kind is list:
+        for item in value:
+            if type(item) not in _SCALARS:
+                if not _is_plain(item):
+                    return False
+            elif type(item) is int and not -(2**63) <= item < 2**64:
+                return False
+        return True
+    if kind is int:
+        return -(2**63) <= value < 2**64
+    return kind in _SCALARS
+
+
+def encode_message(message: BaseMessage) -> bytes:
+    """Return the bytes of one plain message. Raises: UnicodeEncodeError for text with lone surrogates."""
+    if isinstance(message, AIMessageChunk):
+        _settle(message)
+    return _encoder.encode(message)
+
+
+def encode_messages(messages: list[Any]) -> bytes:
+    """Return the bytes of n plain messages."""
+    for message in messages:
+        if type(message) is AIMessageChunk:
+            _settle(message)
+    return _encoder.encode(messages)
+
+
+def decode_message(data: bytes) -> BaseMessage:
+    """Return the message of `encode_message`. Raises: msgspec.DecodeError (a ValueError)."""
+    return _one.decode(data)
+
+
+def decode_messages(data: bytes) -> list[BaseMessage]:
+    """Return the messages of `encode_messages`. Raises: msgspec.DecodeError (a ValueError)."""
+    return cast("list[BaseMessage]", _many.decode(data))
+
+
+def _settle(chunk: AIMessageChunk) -> None:
+    """Work out the fields of a sum."""
+    _ = chunk.content
+    _ = chunk.tool_calls
+
+
+def to_fields(message: BaseMessage) -> dict[str, Any]:
+    """Return the fields of a message that differ from their defaults, and its type text under "_".
+
+    The values are the message's own objects, not copies. For a user's subclass the type text is that of the clew class
+    below it.
+    """
+    cls = type(message)
+    defaults = _DEFAULTS.get(cls)
+    if defaults is None:
+        from clew.messages._model import defaults_of
+
+        defaults = _DEFAULTS[cls] = defaults_of(cls)
+    out: dict[str, Any] = {"_": cls.__struct_config__.tag}
+    for name in cls.__struct_fields__:
+        value = getattr(message, name)
+        if name not in defaults or value != defaults[name]:
+            out[name] = value
+    return out
+
+
+_DEFAULTS: dict[type[BaseMessage], dict[str, Any]] = {}
+
+
+def from_fields(fields: dict[str, Any]) -> BaseMessage:
+    """Return the message of `to_fields`. Raises: ValueError for an unknown type."""
+    cls = REGISTRY.get(fields.get("_", ""))
+    if cls is None:
+        raise ValueError(f"unknown message type {fields.get('_')!r}")
+    return build(cls, {key: value for key, value in fields.items() if key != "_"})
