@@ -42,10 +42,10 @@ class Place:
     """A (thread_id, checkpoint_ns) as it was read; after `acquire` also the right to write there.
 
     token: 0 when only read. head: the checkpoint that was asked for (the newest by default), or None when there is none;
-    latest: id of the newest. records: the bodies of that checkpoint's records, by n. key: for the backend's own use.
+    latest: id of the newest. changed: when its state last changed. records: the bodies of that checkpoint's records, by n. key: for the backend's own use.
     """
 
-    __slots__ = ("expires", "head", "info", "key", "latest", "name", "ns", "owner", "records", "state", "thread_id", "token")
+    __slots__ = ("changed", "expires", "head", "info", "key", "latest", "name", "ns", "owner", "records", "state", "thread_id", "token")
 
     def __init__(self, thread_id: str, ns: str) -> None:
         self.thread_id = thread_id
@@ -59,6 +59,7 @@ class Place:
         self.latest: str | None = None
         self.head: Row | None = None
         self.records: list[bytes] = []
+        self.changed = 0.0
         self.key: Any = None
 
 
@@ -67,8 +68,8 @@ class Batch:
 
     drops: ids of checkpoints to delete with their records. checkpoint: appended, becomes the head unless head is set.
     records: (checkpoint id, n, body); n = -1 means after the last one; an (id, n) that exists is left as it is.
-    values: (chain, n, body), replacing what an abandoned run left there. notes: (key, bytes or None to delete).
-    state: (state, name, info) of the place. release: gives the lease back. lease: seconds to extend it by.
+    values: (chain, n, body), replacing what an abandoned run left there; n = -1 deletes the chain. notes: (key, bytes or None to delete).
+    state: (state, name, info) of the place. release: gives the lease back. A head of "" means none.
     """
 
     __slots__ = ("checkpoint", "drops", "head", "notes", "records", "release", "state", "values")

@@ -82,6 +82,8 @@ class EncryptedSerializer:
     write such a row decides what the program reads.
     """
 
+    encrypts = True  # savers give such a serialiser whole rows, together with their place
+
     def __init__(
         self, cipher: CipherProtocol, serde: SerializerProtocol | None = None, *, accept_plaintext: bool = False
     ) -> None:
