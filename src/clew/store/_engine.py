@@ -7,6 +7,7 @@ the few primitives that a backend has inside one transaction. Written once as a 
 from __future__ import annotations
 
 import time
+from contextlib import aclosing
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
@@ -18,7 +19,7 @@ from clew.store._rank import bm25, cosines
 from clew.store._types import GetOp, Item, ListNamespacesOp, Op, PutOp, SearchItem, SearchOp, SearchResults
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterable, Iterable, Mapping, Sequence
+    from collections.abc import AsyncGenerator, Iterable, Mapping, Sequence
 
     from clew.store._index import Index
 
@@ -54,11 +55,11 @@ class Shelf(Protocol):
         """Remove a record and its vectors."""
         ...
 
-    def scan(self, prefix: tuple[str, ...]) -> AsyncIterable[Record]:
+    def scan(self, prefix: tuple[str, ...]) -> AsyncGenerator[Record, None]:
         """Yield the records at or below a namespace, latest change first."""
         ...
 
-    def vectors(self, prefix: tuple[str, ...]) -> AsyncIterable[tuple[Record, Sequence[bytes]]]:
+    def vectors(self, prefix: tuple[str, ...]) -> AsyncGenerator[tuple[Record, Sequence[bytes]], None]:
         """Yield the records at or below a namespace that have vectors, with them."""
         ...
 
@@ -191,14 +192,15 @@ async def _search(op: SearchOp, shelf: Shelf, wanted: bytes | None, has_index: b
     if op.query and has_index and wanted is not None:
         return await _by_meaning(op, shelf, wanted, passes, now, last)
     kept: list[tuple[Record, dict[str, Any]]] = []
-    async for record in shelf.scan(op.namespace_prefix):
-        if not alive(record, now):
-            continue
-        value = decode(record.data)
-        if passes is None or passes(value):
-            kept.append((record, value))
-            if last is not None and len(kept) == last and not op.query:
-                break
+    async with aclosing(shelf.scan(op.namespace_prefix)) as records:
+        async for record in records:
+            if not alive(record, now):
+                continue
+            value = decode(record.data)
+            if passes is None or passes(value):
+                kept.append((record, value))
+                if last is not None and len(kept) == last and not op.query:
+                    break
     if not op.query:
         return [(record, to_item(record, value, SearchItem)) for record, value in kept[op.offset : last]]
     texts = [" ".join(get_text_at_path(value, "$")) for _, value in kept]

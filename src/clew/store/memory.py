@@ -12,7 +12,7 @@ from clew.store._index import Index
 from clew.store.base import BaseStore, IndexConfig, Op, Result, TTLConfig
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Iterable, Sequence
+    from collections.abc import AsyncGenerator, Iterable, Sequence
 
 __all__ = ["InMemoryStore"]
 
@@ -98,11 +98,11 @@ class _Memory:
             if not space:
                 del self._spaces[namespace]
 
-    async def scan(self, prefix: tuple[str, ...]) -> AsyncIterator[Record]:
+    async def scan(self, prefix: tuple[str, ...]) -> AsyncGenerator[Record, None]:
         for record, _ in self._below(prefix):
             yield record
 
-    async def vectors(self, prefix: tuple[str, ...]) -> AsyncIterator[tuple[Record, Sequence[bytes]]]:
+    async def vectors(self, prefix: tuple[str, ...]) -> AsyncGenerator[tuple[Record, Sequence[bytes]], None]:
         for record, own in self._below(prefix):
             if own:
                 yield record, own
