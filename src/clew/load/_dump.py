@@ -1,0 +1,129 @@
+"""Write objects down as data: components and messages by id and arguments, secrets by name, the rest as it is.
+
+A user's dict that looks like one of our tags is wrapped, so that loading never takes data for a tag.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any, cast
+
+import msgspec
+
+
+def dumpd(obj: Any) -> Any:
+    """Return an object as plain data (dicts, lists, text, numbers).
+
+    Components give `{"lc": 1, "type": "constructor" | "not_implemented", "id": [...], ...}`; what can't be described is
+    named with its repr.
+    """
+    return plain(obj)
+
+
+def dumps(obj: Any, *, pretty: bool = False, **kwargs: Any) -> str:
+    """Return an object as JSON text, the same text for equal objects; pretty: indented. kwargs: for `json.dumps`."""
+    if pretty:
+        kwargs.setdefault("indent", 2)
+    kwargs.setdefault("ensure_ascii", False)
+    return json.dumps(plain(obj), **kwargs)
+
+
+def plain(value: Any) -> Any:
+    """Return a value as plain data."""
+    if value is None or isinstance(value, (str, bool, int, float)):
+        return value.value if hasattr(value, "value") else value
+    if isinstance(value, dict):
+        items = cast("dict[Any, Any]", value)
+        if "lc" in items:
+            return {"lc": 1, "type": "mapping", "value": {str(k): plain(v) for k, v in items.items()}}
+        if all(isinstance(key, str) for key in items):
+            return {key: plain(each) for key, each in items.items()}
+        return {str(key): plain(each) for key, each in items.items()}
+    if isinstance(value, (list, tuple)):
+        return [plain(each) for each in cast("list[Any]", value)]
+    if isinstance(value, msgspec.Struct):
+        return struct(value)
+    if hasattr(value, "to_json") and hasattr(type(value), "is_lc_serializable"):
+        return value.to_json()
+    return other(value)
+
+
+def other(value: Any) -> Any:
+    """Return a value of a class that is no component as plain data, or its name and repr."""
+    from pydantic import BaseModel, SecretStr
+
+    if isinstance(value, SecretStr):
+        return {"lc": 1, "type": "secret", "id": ["SECRET"]}
+    if isinstance(value, BaseModel):
+        return {"lc": 1, "type": "not_implemented", "id": class_id(type(value)), "repr": safe_repr(value)}
+    return not_implemented(value)
+
+
+def class_id(cls: type[Any]) -> list[str]:
+    """Return the public id of a class: the module it is imported from, and its name."""
+    return [*(part for part in cls.__module__.split(".") if not part.startswith("_")), cls.__name__]
+
+
+def struct(value: msgspec.Struct) -> dict[str, Any]:
+    """Return a message, document or output as a tag with the arguments that differ from their defaults."""
+    kwargs: dict[str, Any] = {}
+    for field in msgspec.structs.fields(value):
+        given = getattr(value, field.name)
+        if field.default is not msgspec.NODEFAULT and given == field.default and type(given) is type(field.default):
+            continue
+        if field.default_factory is not msgspec.NODEFAULT and given == field.default_factory():
+            continue
+        kwargs[field.name] = plain(given)
+    return {"lc": 1, "type": "constructor", "id": class_id(type(value)), "kwargs": kwargs}
+
+
+def constructor(component: Any) -> dict[str, Any]:
+    """Return a component as a tag with its arguments; secrets are named, never shown."""
+    cls = type(component)
+    secrets: dict[str, str] = {}
+    attributes: dict[str, Any] = {}
+    for base in reversed(cls.__mro__):
+        if "lc_secrets" in base.__dict__:
+            secrets.update(base.__dict__["lc_secrets"].__get__(component))
+        if "lc_attributes" in base.__dict__:
+            attributes.update(base.__dict__["lc_attributes"].__get__(component))
+    kwargs: dict[str, Any] = {}
+    for name, field in cls.model_fields.items():
+        if field.exclude:
+            continue
+        value = getattr(component, name, None)
+        if name in secrets:
+            if value is not None:
+                kwargs[name] = {"lc": 1, "type": "secret", "id": [secrets[name]]}
+        elif not is_default(field, value):
+            kwargs[name] = plain(value)
+    kwargs.update({key: plain(value) for key, value in attributes.items()})
+    return {"lc": 1, "type": "constructor", "id": cls.lc_id(), "kwargs": kwargs, "name": name_of(component)}
+
+
+def is_default(field: Any, value: Any) -> bool:
+    """Tell whether an argument may be left out of a dump, since making the object anew gives it."""
+    if field.is_required():
+        return False
+    if value is None or value == [] or value == {}:
+        return bool(field.get_default(call_default_factory=field.default_factory is not None) == value)
+    return False
+
+
+def name_of(component: Any) -> str:
+    """Return the name that a component's runs have."""
+    return component.get_name() if hasattr(component, "get_name") else type(component).__name__
+
+
+def not_implemented(value: Any) -> dict[str, Any]:
+    """Return the tag of an object that can't be rebuilt."""
+    cls = value if isinstance(value, type) else type(value)
+    return {"lc": 1, "type": "not_implemented", "id": class_id(cls), "repr": safe_repr(value)}
+
+
+def safe_repr(value: Any) -> str | None:
+    """Return the repr of a value, or None if it has none."""
+    try:
+        return repr(value)
+    except Exception:
+        return None

@@ -1,0 +1,267 @@
+"""One step after the other: what `|` makes."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, cast
+
+from clew.runnables._entry import acall_observed, call_observed, child_config, plain
+from clew.runnables._stream import astream_observed, closing, closing_all, once, stream_observed
+from clew.runnables.base import Runnable, coerce_to_runnable
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Iterator
+
+    from clew.config import RunnableConfig
+
+
+def join(first: Any, second: Any) -> RunnableSequence:
+    """Return the sequence of two things, each a runnable or what can be made one."""
+    return RunnableSequence(first, second)
+
+
+class RunnableSequence(Runnable[Any, Any]):
+    """A chain of steps; each gets what the one before returned.
+
+    Streamed, the output of a step flows into the next as it comes, where the next can take it in pieces.
+    """
+
+    __slots__ = ("_batched", "_first_streaming", "_invokes", "name", "steps")
+
+    def __init__(
+        self,
+        *steps: Any,
+        name: str | None = None,
+        first: Any = None,
+        middle: list[Any] | None = None,
+        last: Any = None,
+    ) -> None:
+        """steps: at least two; sequences among them are taken apart. first, middle, last: another way to say it."""
+        parts = [*steps] or [first, *(middle or []), last]
+        flat: list[Runnable[Any, Any]] = []
+        for part in parts:
+            step = coerce_to_runnable(part)
+            if isinstance(step, RunnableSequence):
+                flat.extend(step.steps)
+                name = name or step.name
+            else:
+                flat.append(step)
+        if len(flat) < 2:
+            raise ValueError(f"a sequence needs at least 2 steps, got {len(flat)}")
+        self.steps = flat
+        self.name = name
+        self._invokes = tuple(step.invoke for step in flat[1:])
+        self._first_streaming = next((i for i, step in enumerate(flat) if streams(step)), len(flat) - 1)
+        self._batched = any(batches(step) for step in flat)
+
+    @property
+    def first(self) -> Runnable[Any, Any]:
+        """The first step."""
+        return self.steps[0]
+
+    @property
+    def middle(self) -> list[Runnable[Any, Any]]:
+        """The steps between the first and the last."""
+        return self.steps[1:-1]
+
+    @property
+    def last(self) -> Runnable[Any, Any]:
+        """The last step."""
+        return self.steps[-1]
+
+    def __repr__(self) -> str:
+        return " | ".join(repr(step) for step in self.steps)
+
+    def __reduce__(self) -> Any:
+        return _rebuild, (self.steps, self.name)
+
+    def invoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Any:
+        """Return what the last step returns; kwargs go to the first."""
+        if config is None and plain():
+            value = self.steps[0].invoke(input, **kwargs)
+            for invoke in self._invokes:
+                value = invoke(value)
+            return value
+
+        def body(value: Any, config: RunnableConfig, run: Any) -> Any:
+            more = kwargs
+            for position, step in enumerate(self.steps, 1):
+                value = step.invoke(value, child_config(config, run, f"seq:step:{position}"), **more)
+                more = {}
+            return value
+
+        return call_observed(self, body, input, config)
+
+    async def ainvoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Any:
+        """Return what the last step returns; kwargs go to the first."""
+        if config is None and plain():
+            value = await self.steps[0].ainvoke(input, **kwargs)
+            for step in self.steps[1:]:
+                value = await step.ainvoke(value)
+            return value
+
+        async def body(value: Any, config: RunnableConfig, run: Any) -> Any:
+            more = kwargs
+            for position, step in enumerate(self.steps, 1):
+                value = await step.ainvoke(value, child_config(config, run, f"seq:step:{position}"), **more)
+                more = {}
+            return value
+
+        return await acall_observed(self, body, input, config)
+
+    def stream(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Iterator[Any]:
+        """Yield what the last step yields, as it comes."""
+        if config is None and plain():
+            return self._flow_from(input, None, None, kwargs)
+
+        def body(value: Any, config: RunnableConfig, run: Any) -> Iterator[Any]:
+            return self._flow_from(value, config, run, kwargs)
+
+        return stream_observed(self, body, input, config)
+
+    def astream(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> AsyncIterator[Any]:
+        """Yield what the last step yields, as it comes."""
+        if config is None and plain():
+            return self._aflow_from(input, None, None, kwargs)
+
+        def body(value: Any, config: RunnableConfig, run: Any) -> AsyncIterator[Any]:
+            return self._aflow_from(value, config, run, kwargs)
+
+        return astream_observed(self, body, input, config)
+
+    def transform(self, input: Iterator[Any], config: RunnableConfig | None = None, **kwargs: Any) -> Iterator[Any]:
+        """Yield what the last step yields, for an input that comes in pieces."""
+
+        def body(pieces: Iterator[Any], config: RunnableConfig, run: Any) -> Iterator[Any]:
+            return self._flow(pieces, 0, config, run, kwargs)
+
+        return stream_observed(self, body, input, config, pieces=True)
+
+    def atransform(
+        self, input: AsyncIterator[Any], config: RunnableConfig | None = None, **kwargs: Any
+    ) -> AsyncIterator[Any]:
+        """Yield what the last step yields, for an input that comes in pieces."""
+
+        def body(pieces: AsyncIterator[Any], config: RunnableConfig, run: Any) -> AsyncIterator[Any]:
+            return self._aflow(pieces, 0, config, run, kwargs)
+
+        return astream_observed(self, body, input, config, pieces=True)
+
+    def _flow_from(self, value: Any, config: Any, run: Any, kwargs: dict[str, Any]) -> Iterator[Any]:
+        """Yield the stream for a whole input: steps before the first that streams are just called."""
+        start = self._first_streaming
+        for position in range(start):
+            value = self.steps[position].invoke(value, self._child(config, run, position), **kwargs)
+            kwargs = {}
+        source = self.steps[start].stream(value, self._child(config, run, start), **kwargs)
+        yield from self._flow(source, start + 1, config, run, {})
+
+    def _flow(self, source: Iterator[Any], start: int, config: Any, run: Any, kwargs: dict[str, Any]) -> Iterator[Any]:
+        streams = [source]
+        for position in range(start, len(self.steps)):
+            source = self.steps[position].transform(source, self._child(config, run, position), **kwargs)
+            streams.append(source)
+            kwargs = {}
+        with closing_all(streams):
+            yield from source
+
+    async def _aflow_from(self, value: Any, config: Any, run: Any, kwargs: dict[str, Any]) -> AsyncIterator[Any]:
+        start = self._first_streaming
+        for position in range(start):
+            value = await self.steps[position].ainvoke(value, self._child(config, run, position), **kwargs)
+            kwargs = {}
+        source = self.steps[start].astream(value, self._child(config, run, start), **kwargs)
+        async with closing(self._aflow(source, start + 1, config, run, {})) as chunks:
+            async for chunk in chunks:
+                yield chunk
+
+    async def _aflow(
+        self, source: AsyncIterator[Any], start: int, config: Any, run: Any, kwargs: dict[str, Any]
+    ) -> AsyncIterator[Any]:
+        streams: list[Any] = [source]
+        for position in range(start, len(self.steps)):
+            source = self.steps[position].atransform(source, self._child(config, run, position), **kwargs)
+            streams.append(source)
+            kwargs = {}
+        try:
+            async for chunk in source:
+                yield chunk
+        finally:
+            for stream in reversed(streams):
+                async with closing(stream):
+                    pass
+
+    def _child(self, config: Any, run: Any, position: int) -> Any:
+        return config if run is None else child_config(config, run, f"seq:step:{position + 1}")
+
+    def batch(self, inputs: list[Any], config: Any = None, *, return_exceptions: bool = False, **kwargs: Any) -> list[Any]:
+        """Return the outputs for many inputs, in their order.
+
+        Step by step where a step has a batch of its own, else input by input.
+        """
+        if not self._batched:
+            return super().batch(inputs, config, return_exceptions=return_exceptions, **kwargs)
+        from clew.runnables._batch import batch_steps
+
+        return batch_steps(self, inputs, config, return_exceptions, kwargs)
+
+    async def abatch(
+        self, inputs: list[Any], config: Any = None, *, return_exceptions: bool = False, **kwargs: Any
+    ) -> list[Any]:
+        """Return the outputs for many inputs, in their order; as `batch`."""
+        if not self._batched:
+            return await super().abatch(inputs, config, return_exceptions=return_exceptions, **kwargs)
+        from clew.runnables._batch import abatch_steps
+
+        return await abatch_steps(self, inputs, config, return_exceptions, kwargs)
+
+    @property
+    def InputType(self) -> Any:
+        """The input type of the first step."""
+        return self.steps[0].InputType
+
+    @property
+    def OutputType(self) -> Any:
+        """The output type of the last step."""
+        return self.steps[-1].OutputType
+
+    def get_input_schema(self, config: RunnableConfig | None = None) -> Any:
+        """Return the model of the first step's input."""
+        from clew.runnables._schema import sequence_input
+
+        return sequence_input(self, config)
+
+    def get_output_schema(self, config: RunnableConfig | None = None) -> Any:
+        """Return the model of the last step's output."""
+        from clew.runnables._schema import sequence_output
+
+        return sequence_output(self, config)
+
+    @property
+    def config_specs(self) -> list[Any]:
+        """What the steps take under `configurable`."""
+        from clew.runnables.utils import get_unique_config_specs
+
+        return get_unique_config_specs(spec for step in self.steps for spec in step.config_specs)
+
+
+def _rebuild(steps: list[Any], name: str | None) -> RunnableSequence:
+    return RunnableSequence(*steps, name=name)
+
+
+def streams(step: Runnable[Any, Any]) -> bool:
+    """Tell whether a step's stream may differ from its output in one piece."""
+    kind = type(step)
+    return not (kind.stream is Runnable.stream and kind.astream is Runnable.astream and kind.transform is Runnable.transform)
+
+
+def batches(step: Runnable[Any, Any]) -> bool:
+    """Tell whether a step has a batch of its own: one call for many inputs."""
+    kind = type(step)
+    own = getattr(step, "_batches_itself", None)
+    if own is not None:
+        return bool(own)
+    return not (kind.batch is Runnable.batch and kind.abatch is Runnable.abatch)
+
+
+__all__ = ["RunnableSequence", "batches", "join", "once", "streams"]
+_ = cast

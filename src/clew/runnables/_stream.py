@@ -1,0 +1,215 @@
+"""Streams: join chunks, close what is below before close returns, report a streamed run."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, cast
+
+from clew.callbacks._manager import anyone_listening
+from clew.runnables._entry import begin, without_own
+from clew.runnables.config import get_async_callback_manager_for_config, get_callback_manager_for_config, inherit
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncGenerator, AsyncIterator, Callable, Generator, Iterable, Iterator
+
+    from clew.config import RunnableConfig
+
+
+def joined(chunks: list[Any]) -> Any:
+    """Return chunks as one value: text is joined, other values added; of values that can't be added the last counts.
+
+    chunks: at least one. Cost: linear, for text and for messages.
+    """
+    if len(chunks) == 1:
+        return chunks[0]
+    first = chunks[0]
+    if isinstance(first, str) and all(isinstance(chunk, str) for chunk in chunks):
+        return "".join(chunks)
+    many = getattr(type(first), "_add_all", None)
+    if many is not None:
+        return many(chunks)
+    total = first
+    for chunk in chunks[1:]:
+        try:
+            total = total + chunk
+        except TypeError:
+            total = chunk
+    return total
+
+
+def collect(pieces: Iterable[Any]) -> list[Any]:
+    """Return the joined value of a stream in a list, or an empty list if nothing came."""
+    chunks = list(pieces)
+    return [joined(chunks)] if chunks else []
+
+
+async def acollect(pieces: AsyncIterator[Any]) -> list[Any]:
+    """Return the joined value of a stream in a list, or an empty list if nothing came."""
+    chunks = [chunk async for chunk in pieces]
+    return [joined(chunks)] if chunks else []
+
+
+class closing:
+    """Close a stream, blocking or awaited, at the end of a `with` block; iterators without a close are left alone."""
+
+    __slots__ = ("_stream",)
+
+    def __init__(self, stream: Any) -> None:
+        self._stream = stream
+
+    def __enter__(self) -> Any:
+        return self._stream
+
+    def __exit__(self, *_: object) -> None:
+        close = getattr(self._stream, "close", None)
+        if close is not None:
+            close()
+
+    async def __aenter__(self) -> Any:
+        return self._stream
+
+    async def __aexit__(self, *_: object) -> None:
+        close = getattr(self._stream, "aclose", None)
+        if close is not None:
+            await close()
+
+
+@contextmanager
+def closing_all(streams: list[Any]) -> Generator[None, None, None]:
+    """Close the streams that were put in a list, the last first, at the end of a `with` block."""
+    try:
+        yield
+    finally:
+        for stream in reversed(streams):
+            with closing(stream):
+                pass
+
+
+async def once(value: Any) -> AsyncIterator[Any]:
+    """Yield one value."""
+    yield value
+
+
+def recorded(stream: Iterator[Any], into: list[Any]) -> Iterator[Any]:
+    """Pass a stream on and keep its chunks."""
+    for chunk in stream:
+        into.append(chunk)
+        yield chunk
+
+
+async def arecorded(stream: AsyncIterator[Any], into: list[Any]) -> AsyncIterator[Any]:
+    """Pass a stream on and keep its chunks."""
+    async for chunk in stream:
+        into.append(chunk)
+        yield chunk
+
+
+def stream_observed(
+    owner: Any,
+    body: Callable[[Any, RunnableConfig, Any], Iterator[Any]],
+    input: Any,
+    config: RunnableConfig | None,
+    *,
+    run_type: str | None = None,
+    pieces: bool = False,
+) -> Iterator[Any]:
+    """Yield what a body yields, with its run reported.
+
+    body: (input, config for what it calls, run manager or None) -> chunks. pieces: the input is itself a stream; its
+    joined value is reported at the end.
+    Raises: TimeoutError when the config's `timeout` has passed before the last chunk.
+    """
+    full = inherit(config)
+    if full.get("timeout") is not None:
+        from clew.runnables._timeout import stream_within
+
+        seconds = cast("float", full.pop("timeout"))
+        yield from stream_within(seconds, lambda: stream_observed(owner, body, input, full, run_type=run_type, pieces=pieces))
+        return
+    if not anyone_listening(full.get("callbacks")):
+        with closing(body(input, without_own(full), None)) as chunks:
+            yield from chunks
+        return
+    given, taken, made = ("" if pieces else input), [], []
+    run = begin(get_callback_manager_for_config(full), owner, {"input": ""} if pieces else given, full, run_type)
+    source = recorded(input, taken) if pieces else input
+    try:
+        with closing(body(source, without_own(full), run)) as chunks:
+            for chunk in tapped(run, chunks):
+                made.append(chunk)
+                yield chunk
+    except GeneratorExit:
+        _end(run, made, taken, pieces)
+        raise
+    except BaseException as error:
+        run.on_chain_error(error, **_inputs(taken, pieces))
+        raise
+    _end(run, made, taken, pieces)
+
+
+def _end(run: Any, made: list[Any], taken: list[Any], pieces: bool) -> Any:
+    return run.on_chain_end(joined(made) if made else None, **_inputs(taken, pieces))
+
+
+def _inputs(taken: list[Any], pieces: bool) -> dict[str, Any]:
+    return {"inputs": joined(taken) if taken else None} if pieces else {}
+
+
+async def astream_observed(
+    owner: Any,
+    body: Callable[[Any, RunnableConfig, Any], AsyncIterator[Any]],
+    input: Any,
+    config: RunnableConfig | None,
+    *,
+    run_type: str | None = None,
+    pieces: bool = False,
+) -> AsyncGenerator[Any, None]:
+    """Yield what a body yields, with its run reported; as `stream_observed`."""
+    full = inherit(config)
+    if full.get("timeout") is not None:
+        from clew.runnables._timeout import astream_within
+
+        seconds = cast("float", full.pop("timeout"))
+        inner = astream_observed(owner, body, input, full, run_type=run_type, pieces=pieces)
+        async with closing(astream_within(seconds, inner)) as chunks:
+            async for chunk in chunks:
+                yield chunk
+        return
+    if not anyone_listening(full.get("callbacks")):
+        async with closing(body(input, without_own(full), None)) as chunks:
+            async for chunk in chunks:
+                yield chunk
+        return
+    taken, made = [], []
+    run = await begin(
+        get_async_callback_manager_for_config(full), owner, {"input": ""} if pieces else input, full, run_type
+    )
+    source = arecorded(input, taken) if pieces else input
+    try:
+        async with closing(body(source, without_own(full), run)) as chunks:
+            async for chunk in atapped(run, chunks):
+                made.append(chunk)
+                yield chunk
+    except GeneratorExit:
+        await _end(run, made, taken, pieces)
+        raise
+    except BaseException as error:
+        await run.on_chain_error(error, **_inputs(taken, pieces))
+        raise
+    await _end(run, made, taken, pieces)
+
+
+def tapped(run: Any, chunks: Iterator[Any]) -> Iterator[Any]:
+    """Let streaming handlers of a run see the chunks as they pass."""
+    for handler in run.handlers:
+        if getattr(handler, "_taps_streams", False):
+            chunks = handler.tap_output_iter(run.run_id, chunks)
+    return chunks
+
+
+def atapped(run: Any, chunks: AsyncIterator[Any]) -> AsyncIterator[Any]:
+    """Let streaming handlers of a run see the chunks as they pass."""
+    for handler in run.handlers:
+        if getattr(handler, "_taps_streams", False):
+            chunks = handler.tap_output_aiter(run.run_id, chunks)
+    return chunks
