@@ -40,7 +40,7 @@ def test_page_runs(page: pathlib.Path, tmp_path: pathlib.Path, monkeypatch: pyte
             )
         elif not match["skip"]:
             out = io.StringIO()
-            code = compile("\n" * line + match["code"], str(page), "exec")
+            code = compile("\n" * line + match["code"], str(page), "exec", dont_inherit=True)
             with contextlib.redirect_stdout(out):
                 exec(code, vars(module))
             printed = out.getvalue()
