@@ -1,0 +1,371 @@
+"""OpenAI's responses wire: encode, decode, stream. The conversation is a list of items rather than messages.
+
+Source: OpenAI API reference, "Responses", and recorded exchanges.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from clew.messages import AIMessage, ChatMessage, HumanMessage, SystemMessage, ToolMessage
+from clew.providers import _blocks as b
+from clew.providers._errors import cannot_carry, from_reply
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from clew.messages import AIMessageChunk, BaseMessage
+
+WIRE = "openai responses"
+_FACTS = (
+    "id", "model", "status", "created_at", "service_tier", "incomplete_details", "conversation", "previous_response_id",
+    "metadata", "content_filters", "moderation", "system_fingerprint",
+)  # fmt: skip
+_MEDIA = ("url", "base64", "data", "file_id", "mime_type", "source_type", "filename")
+_RENAMED = {"max_tokens": "max_output_tokens", "max_completion_tokens": "max_output_tokens"}
+_NOT_HERE = ("n", "seed", "stream_options", "logit_bias", "presence_penalty", "frequency_penalty", "modalities", "audio")
+
+
+# -- encode -----------------------------------------------------------------------------------------
+
+
+def encode(messages: Sequence[BaseMessage], options: b.JSON) -> b.JSON:
+    """Return the request body. Raises: ModelInvalidRequestError for content or options the wire can't carry."""
+    items: list[b.JSON] = []
+    for message in messages:
+        items += encode_message(message)
+    body: b.JSON = {"input": items}
+    for key, value in options.items():
+        if value is None or key == "stream_options" or (key == "tools" and not value):
+            continue
+        if key == "stop" or key in _NOT_HERE:
+            raise cannot_carry(WIRE, f"the parameter {key!r}", "use the chat completions API")
+        _option(body, key, value)
+    if "tools" not in body:
+        body.pop("parallel_tool_calls", None)
+        body.pop("tool_choice", None)
+    return body
+
+
+def _option(body: b.JSON, key: str, value: Any) -> None:
+    if key == "tools":
+        body["tools"] = [_tool(tool) for tool in b.tool_dicts(value)]
+    elif key == "tool_choice":
+        how, name = b.chosen(value)
+        choice = {"type": "function", "name": name} if how == "tool" else value if how == "raw" else how
+        body["tool_choice"] = "required" if choice == "any" else choice
+    elif key == "response_format":
+        shape = value.get("json_schema")
+        body.setdefault("text", {})["format"] = {"type": "json_schema", **shape} if shape else value
+    elif key == "reasoning_effort":
+        body.setdefault("reasoning", {})["effort"] = value
+    elif key == "text" and isinstance(body.get("text"), dict):
+        body["text"] = {**value, **body["text"]}
+    else:
+        body[_RENAMED.get(key, key)] = value
+
+
+def _tool(tool: b.JSON) -> b.JSON:
+    return {"type": "function", **tool["function"]} if isinstance(tool.get("function"), dict) else tool
+
+
+def encode_message(message: BaseMessage) -> list[b.JSON]:
+    """Return the items that one message becomes."""
+    if isinstance(message, AIMessage):
+        return _assistant(message)
+    if isinstance(message, ToolMessage):
+        output = _content(message)
+        return [{"type": "function_call_output", "call_id": message.tool_call_id, "output": output}]
+    if isinstance(message, SystemMessage):
+        role = str(message.additional_kwargs.get("role") or "system")
+    elif isinstance(message, HumanMessage):
+        role = "user"
+    elif isinstance(message, ChatMessage):
+        role = message.role
+    else:
+        raise cannot_carry(WIRE, f"a message of type {message.type!r}")
+    return [{"role": role, "content": _content(message)}]
+
+
+def _content(message: BaseMessage) -> Any:
+    if isinstance(message.content, str):
+        return message.content
+    return [part(block) for block in b.blocks_of(message.content)]
+
+
+def part(block: b.Block) -> b.JSON:
+    """Return a content block as an input part."""
+    kind = block.get("type")
+    if kind in ("text", "text-plain"):
+        return {"type": "input_text", "text": block.get("text", ""), **b.beside(block, ("text", "mime_type", "title", "context"))}
+    if kind == "image_url":
+        inner = block["image_url"]
+        inner = {"url": inner} if isinstance(inner, str) else inner
+        return {"type": "input_image", "image_url": inner["url"], **{k: v for k, v in inner.items() if k != "url"}}
+    if kind == "file" and isinstance(block.get("file"), dict):
+        return {"type": "input_file", **block["file"]}
+    if str(kind).startswith("input_"):
+        return {k: v for k, v in block.items() if k != "index"}
+    if kind == "non_standard":
+        return block["value"]
+    how, value, mime = b.media(block)
+    more = b.beside(block, _MEDIA)
+    if kind == "image" and how:
+        url = value if how == "url" else b.data_url(value, b.need_mime(block, mime, WIRE)) if how == "base64" else None
+        return {"type": "input_image", **({"image_url": url} if url else {"file_id": value}), **more}
+    if kind == "file" and how == "base64":
+        name = block.get("filename") or more.pop("filename", None) or "file"
+        return {"type": "input_file", "filename": name, "file_data": b.data_url(value, b.need_mime(block, mime, WIRE)), **more}
+    if kind == "file" and how:
+        return {"type": "input_file", "file_url" if how == "url" else "file_id": value, **more}
+    if kind == "audio" and how == "base64":
+        return {"type": "input_audio", "input_audio": {"data": value, "format": mime.removeprefix("audio/") or "wav"}}
+    raise cannot_carry(WIRE, f"{kind} content" + (f" by {how}" if how else ""))
+
+
+def _assistant(message: AIMessage) -> list[b.JSON]:
+    items: list[b.JSON] = []
+    for block in b.pieces_of(message):
+        kind = block.get("type")
+        extras = block.get("extras") or {}
+        if kind in ("tool_call", "invalid_tool_call"):
+            call = {"type": "function_call", "call_id": block.get("id"), "name": block.get("name")}
+            items.append({**call, "arguments": b.arguments_text(block), **extras})
+        elif kind == "reasoning":
+            if "item" in extras:
+                items.append({"type": "reasoning", "id": block.get("id"), **extras["item"]})
+        elif kind == "text":
+            _say(items, block, {"type": "output_text", "text": block.get("text", "")})
+        elif kind == "refusal":
+            _say(items, block, {"type": "refusal", "refusal": block.get("refusal", "")})
+        elif kind in ("server_tool_call", "image") and "item" in extras:
+            result = {"result": block["base64"]} if kind == "image" else {}
+            items.append({**extras["item"], **result})
+        elif kind == "non_standard":
+            items.append(block["value"])
+        elif kind not in ("server_tool_call", "server_tool_result"):
+            raise cannot_carry(WIRE, f"{kind} content of an assistant")
+    return items
+
+
+def _say(items: list[b.JSON], block: b.Block, said: b.JSON) -> None:
+    """Add a part to the last message item if it is the same message, else open one."""
+    notes = [_native(a) for a in block.get("annotations") or ()]
+    if block.get("id"):
+        said["annotations"] = notes
+        last = items[-1] if items else {}
+        if last.get("id") == block["id"]:
+            last["content"].append(said)
+        else:
+            item = {"type": "message", "role": "assistant", "id": block["id"], "status": "completed", "content": [said]}
+            items.append({**item, **(block.get("extras") or {})})
+    elif said["type"] == "output_text" and not notes:
+        items.append({"role": "assistant", "content": said["text"]})
+    else:
+        items.append({"role": "assistant", "content": [{**said, "annotations": notes} if notes else said]})
+
+
+def _native(annotation: b.JSON) -> b.JSON:
+    if annotation.get("type") == "non_standard_annotation":
+        return annotation["value"]
+    return {**{k: v for k, v in annotation.items() if k != "extras"}, "type": "url_citation"}
+
+
+# -- decode -----------------------------------------------------------------------------------------
+
+
+def decode(body: b.JSON, provider: str = "openai") -> list[AIMessage]:
+    """Return the one message of a whole reply. Raises: ModelError when the response failed."""
+    if body.get("error") or "output" not in body:
+        raise from_reply(provider, None, body)
+    blocks: list[b.Block] = []
+    logprobs: list[Any] = []
+    mixed = False
+    for item in body["output"]:
+        found = _item(item, logprobs, with_id=mixed)
+        mixed = mixed or any(x["type"] not in ("text", "tool_call", "invalid_tool_call") for x in found)
+        blocks += found
+    facts = _facts(body, blocks)
+    if logprobs:
+        facts["logprobs"] = logprobs
+    meta = b.metadata(facts, provider, spoke=b.spoke(blocks))
+    return [b.message_of(blocks, response_metadata=meta, usage_metadata=usage_of(body.get("usage")))]
+
+
+def _facts(body: b.JSON, blocks: list[b.Block]) -> b.JSON:
+    facts = {key: body[key] for key in _FACTS if body.get(key)}
+    facts["token_usage"] = body.get("usage")
+    reason = (body.get("incomplete_details") or {}).get("reason")
+    called = any(x["type"] in ("tool_call", "invalid_tool_call") for x in blocks)
+    facts["finish_reason"] = {"max_output_tokens": "length"}.get(reason, reason) or ("tool_calls" if called else "stop")
+    return facts
+
+
+def _item(item: b.JSON, logprobs: list[Any], *, with_id: bool) -> list[b.Block]:
+    kind = item.get("type")
+    if kind == "message" and item.get("role") == "assistant":
+        return [_said(p, item, logprobs, with_id=with_id) for p in item.get("content") or ()]
+    if kind == "function_call":
+        return [b.call_block(item.get("name"), item.get("arguments"), item.get("call_id"), _call_extras(item))]
+    if kind == "reasoning":
+        block: b.Block = {"type": "reasoning", "reasoning": _thoughts(item), "id": item.get("id")}
+        return [{**block, "extras": {"item": _rest(item)}}]
+    if kind == "image_generation_call" and item.get("result"):
+        mime = f"image/{item.get('output_format') or 'png'}"
+        rest = {k: v for k, v in item.items() if k != "result"}
+        return [{"type": "image", "base64": item["result"], "mime_type": mime, "id": item.get("id"), "extras": {"item": rest}}]
+    if str(kind).endswith("_call"):
+        name = str(kind).removesuffix("_call")
+        args = item.get("action") or {k: item[k] for k in ("queries", "code", "arguments") if item.get(k)}
+        return [{"type": "server_tool_call", "id": item.get("id"), "name": name, "args": args, "extras": {"item": item}}]
+    return [{"type": "non_standard", "value": item}]
+
+
+def _call_extras(item: b.JSON) -> b.JSON:
+    return {"namespace": item["namespace"]} if item.get("namespace") else {}
+
+
+def _thoughts(item: b.JSON) -> str:
+    parts = [p.get("text", "") for p in [*(item.get("summary") or ()), *(item.get("content") or ())]]
+    return "\n\n".join(p for p in parts if p)
+
+
+def _rest(item: b.JSON) -> b.JSON:
+    rest = {k: v for k, v in item.items() if k not in ("id", "type") and v not in (None, [], "")}
+    return {"summary": item.get("summary") or [], **rest}
+
+
+def _said(said: b.JSON, item: b.JSON, logprobs: list[Any], *, with_id: bool) -> b.Block:
+    if said.get("type") == "refusal":
+        return {"type": "refusal", "refusal": said.get("refusal", "")}
+    logprobs.extend(said.get("logprobs") or ())
+    block: b.Block = {"type": "text", "text": said.get("text", "")}
+    if said.get("annotations"):
+        block["annotations"] = [annotation(a) for a in said["annotations"]]
+    if with_id or "annotations" in block:
+        block["id"] = item.get("id")
+        if item.get("phase"):
+            block["extras"] = {"phase": item["phase"]}
+    return block
+
+
+def annotation(native: b.JSON) -> b.JSON:
+    """Return a standard citation for a url_citation; others are kept whole."""
+    if native.get("type") == "url_citation":
+        return {**native, "type": "citation"}
+    return {"type": "non_standard_annotation", "value": native}
+
+
+def usage_of(usage: Any) -> b.JSON | None:
+    """Return usage_metadata; input_tokens counts the cached ones too."""
+    if not isinstance(usage, dict) or usage.get("input_tokens") is None:
+        return None
+    given, made = usage["input_tokens"], usage.get("output_tokens") or 0
+    out: b.JSON = {"input_tokens": given, "output_tokens": made, "total_tokens": usage.get("total_tokens") or given + made}
+    if details := b.counts(cache_read=(usage.get("input_tokens_details") or {}).get("cached_tokens")):
+        out["input_token_details"] = details
+    if details := b.counts(reasoning=(usage.get("output_tokens_details") or {}).get("reasoning_tokens")):
+        out["output_token_details"] = details
+    return out
+
+
+# -- stream -----------------------------------------------------------------------------------------
+
+
+def decode_event(event: b.JSON, into: b.StreamState, provider: str = "openai") -> AIMessageChunk | None:
+    """Return what an event adds, or None. Raises: ModelError for an error event or a failed response."""
+    kind = event.get("type")
+    if kind == "response.output_text.delta":
+        if event.get("logprobs"):
+            into.facts.setdefault("logprobs", []).extend(event["logprobs"])
+        return _text_delta(event, into)
+    if kind == "response.function_call_arguments.delta":
+        into.memory["args", event["output_index"]] = True
+        return into.calls([b.fragment(None, event["delta"], None, event["output_index"])])
+    if kind in ("response.reasoning_summary_text.delta", "response.reasoning_text.delta"):
+        return _thought(into, event, event["delta"])
+    if kind == "response.reasoning_summary_part.added":
+        return _thought(into, event, "\n\n") if event.get("summary_index") else None
+    if kind == "response.output_item.added":
+        return _added(event, into)
+    if kind == "response.output_item.done":
+        return _done(event, into)
+    if kind == "response.output_text.annotation.added":
+        note = annotation(event["annotation"])
+        return into.block({"type": "text", "text": "", "annotations": [note]}, _place(event))
+    if kind == "response.refusal.delta":
+        into.spoke = True
+        return into.block({"type": "refusal", "refusal": event["delta"]}, _place(event))
+    if kind in ("response.completed", "response.incomplete"):
+        _complete(event["response"], into)
+    elif kind in ("error", "response.failed"):
+        raise from_reply(provider, None, event.get("response") or event)
+    return None
+
+
+def _place(event: b.JSON) -> str:
+    return f"{event.get('output_index', 0)}.{event.get('content_index', 0)}"
+
+
+def _text_delta(event: b.JSON, into: b.StreamState) -> AIMessageChunk | None:
+    if not event["delta"]:
+        return None
+    if not into.mixed:
+        return into.text(event["delta"])
+    place = _place(event)
+    chunk = into.text(event["delta"], place)
+    if ("said", place) not in into.memory:
+        into.memory["said", place] = True
+        block: Any = chunk.content[0]
+        block["id"] = event.get("item_id")
+        if phase := into.memory.get(("phase", event.get("output_index"))):
+            block["extras"] = {"phase": phase}
+    return chunk
+
+
+def _thought(into: b.StreamState, event: b.JSON, text: str) -> AIMessageChunk:
+    into.thought = True
+    return into.block({"type": "reasoning", "reasoning": text}, event["output_index"])
+
+
+def _added(event: b.JSON, into: b.StreamState) -> AIMessageChunk | None:
+    item, index = event["item"], event["output_index"]
+    if item["type"] == "reasoning":
+        into.thought = into.mixed = True
+    elif item["type"] == "message" and item.get("phase"):
+        into.memory["phase", index] = item["phase"]
+    if item["type"] != "function_call":
+        return None
+    args = item.get("arguments") or None
+    if args:
+        into.memory["args", index] = True
+    return into.calls([b.fragment(item.get("name"), args, item.get("call_id"), index, _call_extras(item))])
+
+
+def _done(event: b.JSON, into: b.StreamState) -> AIMessageChunk | None:
+    item, index = event["item"], event["output_index"]
+    if item["type"] == "reasoning":
+        seen = _thoughts(item) if ("thought", index) in into.memory else ""
+        block = {"type": "reasoning", "id": item.get("id"), "extras": {"item": _rest(item)}}
+        return into.block({**block, "reasoning": seen}, index)
+    if item["type"] == "function_call":
+        if ("args", index) in into.memory or not item.get("arguments"):
+            return None
+        return into.calls([b.fragment(None, item["arguments"], None, index)])
+    if item["type"] == "message" and item.get("role") == "assistant":
+        return None
+    into.spoke = True
+    (block,) = _item(item, [], with_id=True)
+    return into.block(block, index)
+
+
+def _complete(response: b.JSON, into: b.StreamState) -> None:
+    into.finished = True
+    into.usage = response.get("usage") or {}
+    called = [{"type": "tool_call"} for item in response.get("output") or () if item.get("type") == "function_call"]
+    into.facts.update(_facts(response, called))
+
+
+def finish(into: b.StreamState, provider: str = "openai") -> AIMessageChunk:
+    """Return the closing chunk of a stream that ended well."""
+    return into.close(usage_of(into.usage), provider)
