@@ -1,0 +1,109 @@
+"""What a chat model asks a cache for, and what it makes of the reply.
+
+The key is the whole request: the messages without what differs between equal conversations (ids, usage), and the model
+with all parameters. Hits are free: their usage says `total_cost: 0`.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from clew import globals as _globals
+from clew.caches._base import BaseCache, takes_compact_prompts
+from clew.language_models._turn import LC_ID_PREFIX
+from clew.messages.ai import AIMessage
+from clew.messages.base import BaseMessage
+from clew.outputs import ChatGeneration, ChatResult, Generation
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+_encode = msgspec.json.Encoder(enc_hook=lambda value: repr(value)).encode
+_copy: Any = BaseMessage.__copy__
+
+
+def resolve_cache(cache: BaseCache | bool | None) -> BaseCache | None:
+    """Return the cache that a model with this `cache` field uses, or None.
+
+    Raises: ValueError for True without a global cache.
+    """
+    if isinstance(cache, BaseCache):
+        return cache
+    if cache is False:
+        return None
+    shared = _globals.llm_cache
+    if cache is True and shared is None:
+        raise ValueError("cache=True needs a global cache: call clew.globals.set_llm_cache(...), or give the model one")
+    return shared
+
+
+def prompt_key(cache: BaseCache, messages: Sequence[BaseMessage]) -> str:
+    """Return the prompt under which a cache keeps the answer to these messages."""
+    plain = [message if message.id is None and type(message) is not AIMessage else _bare(message) for message in messages]
+    if takes_compact_prompts(cache):
+        try:
+            return _encode(plain).decode()
+        except Exception:  # noqa: S110 - a message or value that msgspec does not know: the documented form
+            pass
+    from clew.load import dumps
+
+    return dumps(plain)
+
+
+def _bare(message: BaseMessage) -> BaseMessage:
+    if type(message) is AIMessage:
+        if message.id is None and message.usage_metadata is None:
+            return message
+        message = _copy(message)
+        message.usage_metadata = None
+    else:
+        message = message.model_copy()
+    message.id = None
+    return message
+
+
+def readable(row: Any) -> list[ChatGeneration] | None:
+    """Return the chat generations of a row, or None if it is no hit: only a list of generations is one."""
+    if not isinstance(row, list) or not row:
+        return None
+    found: list[ChatGeneration] = []
+    for each in row:  # pyright: ignore[reportUnknownVariableType] - checked here
+        if isinstance(each, ChatGeneration):
+            found.append(each)
+        elif isinstance(each, Generation):
+            found.append(ChatGeneration(message=AIMessage(each.text), generation_info=each.generation_info))
+        else:
+            _warn(each)
+            return None
+    return found
+
+
+def _warn(row: Any) -> None:
+    import logging
+
+    logging.getLogger("clew.caches").warning("an unreadable cache row counts as a miss: %s", type(row).__name__)
+
+
+def hit(generations: list[ChatGeneration]) -> ChatResult:
+    """Return a cached answer as a result of its own, its usage marked as free."""
+    return ChatResult(generations=[_free(generation) for generation in generations])
+
+
+def _free(generation: ChatGeneration) -> ChatGeneration:
+    message = generation.message.model_copy(deep=True)
+    if message.id is not None and message.id.startswith(LC_ID_PREFIX):
+        message.id = None  # that of another run: two equal ids in one conversation would replace each other
+    usage = getattr(message, "usage_metadata", None)
+    if usage:
+        message.usage_metadata = {**usage, "total_cost": 0}
+    return ChatGeneration(message=message, generation_info=generation.generation_info)
+
+
+def is_whole(result: ChatResult) -> bool:
+    """Whether an answer is worth keeping: not one that a filter or refusal cut off."""
+    return not any(
+        (each.message.response_metadata or {}).get("finish_reason") in ("content_filter", "error")
+        for each in result.generations
+    )

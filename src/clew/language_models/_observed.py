@@ -1,0 +1,257 @@
+"""The whole sequence of a call: config, callbacks, answer, and the end of each run, told exactly once.
+
+Source: models document, diagrams 4 (invoke) and 8 (stream).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
+
+from clew.callbacks._manager import AsyncCallbackManager, CallbackManager, anyone_listening
+from clew.language_models._answer import aanswer, answer
+from clew.language_models._input import for_tracing, messages_of
+from clew.language_models._relay import as_chunk
+from clew.language_models._stream import aclosing, closing
+from clew.language_models._streaming import arelayed, relayed
+from clew.language_models._turn import Turn
+from clew.load import dumpd
+from clew.outputs import LLMResult, RunInfo
+from clew.runnables.config import ensure_config
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Iterator
+
+    from clew.config import RunnableConfig
+    from clew.language_models.chat_models import BaseChatModel
+    from clew.messages.ai import AIMessage, AIMessageChunk
+    from clew.messages.base import BaseMessage
+    from clew.outputs import ChatResult
+
+
+class Call(NamedTuple):
+    """What a caller says about one call of `generate`."""
+
+    stop: list[str] | None
+    callbacks: Any
+    tags: list[str] | None
+    metadata: dict[str, Any] | None
+    run_name: str | None
+    run_id: Any
+    kwargs: dict[str, Any]
+
+
+# -- invoke -----------------------------------------------------------------------------------------------
+
+
+def invoke(model: BaseChatModel, input: Any, config: RunnableConfig | None, stop: Any, kwargs: dict[str, Any]) -> AIMessage:
+    """See `BaseChatModel.invoke`."""
+    full = ensure_config(config)
+    seconds = full.pop("timeout", None)
+    if seconds is not None:
+        from clew.runnables._timeout import within
+
+        return within(seconds, lambda: invoke(model, input, full, stop, kwargs))
+    prompt = model._convert_input(input)  # pyright: ignore[reportPrivateUsage] - one component
+    result = model.generate_prompt([prompt], stop=stop, **_given(full), **kwargs)
+    return cast("AIMessage", result.generations[0][0].message)
+
+
+async def ainvoke(
+    model: BaseChatModel, input: Any, config: RunnableConfig | None, stop: Any, kwargs: dict[str, Any]
+) -> AIMessage:
+    """See `BaseChatModel.ainvoke`."""
+    full = ensure_config(config)
+    seconds = full.pop("timeout", None)
+    if seconds is not None:
+        from clew.runnables._timeout import awithin
+
+        return await awithin(seconds, ainvoke(model, input, full, stop, kwargs))
+    prompt = model._convert_input(input)  # pyright: ignore[reportPrivateUsage] - one component
+    result = await model.agenerate_prompt([prompt], stop=stop, **_given(full), **kwargs)
+    return cast("AIMessage", result.generations[0][0].message)
+
+
+def _given(config: RunnableConfig) -> dict[str, Any]:
+    return {
+        "callbacks": config.get("callbacks"),
+        "tags": config.get("tags"),
+        "metadata": config.get("metadata"),
+        "run_name": config.get("run_name"),
+        "run_id": config.get("run_id"),
+    }
+
+
+# -- generate ---------------------------------------------------------------------------------------------
+
+
+def generate(model: BaseChatModel, conversations: list[list[BaseMessage]], call: Call) -> LLMResult:
+    """See `BaseChatModel.generate`."""
+    turns = _begin(model, conversations, call)
+    results: list[ChatResult] = []
+    try:
+        for turn in turns:
+            result = answer(turn)
+            results.append(result)
+            if turn.run is not None:
+                turn.run.on_llm_end(_report(result))
+    except BaseException as error:
+        for turn in turns[len(results) :]:
+            if turn.run is not None:
+                turn.run.on_llm_error(error, response=_partial(error))
+        raise
+    return _joined(model, turns, results)
+
+
+async def agenerate(model: BaseChatModel, conversations: list[list[BaseMessage]], call: Call) -> LLMResult:
+    """See `BaseChatModel.agenerate`."""
+    turns = await _abegin(model, conversations, call)
+    if len(turns) == 1:
+        return _joined(model, turns, [await _one(turns[0])])
+    from clew.runnables._together import arun_together
+
+    return _joined(model, turns, await arun_together([lambda turn=turn: _one(turn) for turn in turns]))
+
+
+async def _one(turn: Turn) -> ChatResult:
+    try:
+        result = await aanswer(turn)
+    except BaseException as error:
+        if turn.run is not None:
+            await turn.run.on_llm_error(error, response=_partial(error))
+        raise
+    if turn.run is not None:
+        await turn.run.on_llm_end(_report(result))
+    return result
+
+
+def _report(result: ChatResult) -> LLMResult:
+    return LLMResult(generations=[result.generations], llm_output=result.llm_output)
+
+
+def _partial(error: BaseException) -> LLMResult | None:
+    """Return what had come when a stream broke, as far as its error carries it."""
+    whole = getattr(error, "partial", None)
+    if whole is None:
+        return None
+    from clew.messages._convert import message_chunk_to_message
+    from clew.outputs import ChatGeneration
+
+    return LLMResult(generations=[[ChatGeneration(message=message_chunk_to_message(whole))]])
+
+
+def _joined(model: BaseChatModel, turns: list[Turn], results: list[ChatResult]) -> LLMResult:
+    output = model._combine_llm_outputs([result.llm_output for result in results])  # pyright: ignore[reportPrivateUsage] - a hook
+    runs = [RunInfo(run_id=turn.run.run_id) for turn in turns if turn.run is not None]
+    return LLMResult(generations=[result.generations for result in results], llm_output=output, run=runs or None)
+
+
+# -- the begin of runs ------------------------------------------------------------------------------------
+
+
+def _begin(model: BaseChatModel, conversations: list[list[BaseMessage]], call: Call) -> list[Turn]:
+    runs: list[Any] = [None] * len(conversations)
+    if is_heard(model, call.callbacks):
+        manager: CallbackManager = _configured(CallbackManager, model, call)
+        runs = manager.on_chat_model_start(*_shown(model, conversations), **_facts(model, call, len(conversations)))
+    return _turns(model, conversations, call, runs)
+
+
+async def _abegin(model: BaseChatModel, conversations: list[list[BaseMessage]], call: Call) -> list[Turn]:
+    runs: list[Any] = [None] * len(conversations)
+    if is_heard(model, call.callbacks):
+        manager: AsyncCallbackManager = _configured(AsyncCallbackManager, model, call)
+        runs = await manager.on_chat_model_start(*_shown(model, conversations), **_facts(model, call, len(conversations)))
+    return _turns(model, conversations, call, runs)
+
+
+def is_heard(model: Any, callbacks: Any) -> bool:
+    """Whether anybody hears of a call with these callbacks."""
+    return model.verbose or anyone_listening(callbacks, model.callbacks)
+
+
+def _turns(model: BaseChatModel, conversations: Any, call: Call, runs: list[Any]) -> list[Turn]:
+    return [
+        Turn(model, list(messages), call.stop, dict(call.kwargs), run, call.run_id if position == 0 else None)
+        for position, (messages, run) in enumerate(zip(conversations, runs, strict=True))
+    ]
+
+
+def _configured(kind: Any, model: BaseChatModel, call: Call) -> Any:
+    params = model._get_ls_params(stop=call.stop, **call.kwargs)  # pyright: ignore[reportPrivateUsage] - a hook
+    return kind.configure(
+        call.callbacks,
+        model.callbacks,
+        model.verbose,
+        call.tags,
+        model.tags,
+        {**(call.metadata or {}), **params},
+        model.metadata,
+    )
+
+
+def _shown(model: BaseChatModel, conversations: list[list[BaseMessage]]) -> tuple[Any, list[list[BaseMessage]]]:
+    return serialized(model), [for_tracing(messages) for messages in conversations]
+
+
+def _facts(model: BaseChatModel, call: Call, size: int) -> dict[str, Any]:
+    return {
+        "invocation_params": model._get_invocation_params(stop=call.stop, **call.kwargs),  # pyright: ignore[reportPrivateUsage] - a hook
+        "options": {"stop": call.stop},
+        "name": call.run_name or model.get_name(),
+        "run_id": call.run_id,
+        "batch_size": size,
+    }
+
+
+def serialized(model: Any) -> dict[str, Any]:
+    """Return the model's own description, without secrets; kept until a field is set."""
+    kept = model.__dict__.get("_serialized_form")
+    if kept is None:
+        kept = dumpd(model)
+        model.__dict__["_serialized_form"] = kept
+    return kept
+
+
+# -- stream -----------------------------------------------------------------------------------------------
+
+
+def stream(
+    model: BaseChatModel, input: Any, config: RunnableConfig | None, stop: Any, kwargs: dict[str, Any]
+) -> Iterator[AIMessageChunk]:
+    """See `BaseChatModel.stream`."""
+    kwargs.pop("stream", None)
+    if not model._should_stream(async_api=False, **kwargs, stream=True):  # pyright: ignore[reportPrivateUsage] - one component
+        yield as_chunk(model.invoke(input, config, stop=stop, **kwargs))
+        return
+    full = ensure_config(config)
+    if (seconds := full.pop("timeout", None)) is not None:
+        from clew.runnables._timeout import stream_within
+
+        yield from stream_within(seconds, lambda: stream(model, input, full, stop, kwargs))
+        return
+    (turn,) = _begin(model, [messages_of(model._convert_input(input))], Call(stop, **_given(full), kwargs=kwargs))  # pyright: ignore[reportPrivateUsage] - one component
+    with closing(relayed(turn)) as chunks:
+        yield from chunks
+
+
+async def astream(
+    model: BaseChatModel, input: Any, config: RunnableConfig | None, stop: Any, kwargs: dict[str, Any]
+) -> AsyncIterator[AIMessageChunk]:
+    """See `BaseChatModel.astream`."""
+    kwargs.pop("stream", None)
+    if not model._should_stream(async_api=True, **kwargs, stream=True):  # pyright: ignore[reportPrivateUsage] - one component
+        yield as_chunk(await model.ainvoke(input, config, stop=stop, **kwargs))
+        return
+    full = ensure_config(config)
+    if (seconds := full.pop("timeout", None)) is not None:
+        from clew.runnables._timeout import astream_within
+
+        async with aclosing(astream_within(seconds, astream(model, input, full, stop, kwargs))) as chunks:
+            async for chunk in chunks:
+                yield chunk
+        return
+    conversation = messages_of(model._convert_input(input))  # pyright: ignore[reportPrivateUsage] - one component
+    (turn,) = await _abegin(model, [conversation], Call(stop, **_given(full), kwargs=kwargs))
+    async with aclosing(arelayed(turn)) as chunks:
+        async for chunk in chunks:
+            yield chunk

@@ -1,0 +1,125 @@
+"""The accumulator that both faces of a stream share: completes each chunk, and sums them up at the end."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from clew.language_models._caching import hit
+from clew.language_models._errors import EmptyStreamError
+from clew.language_models._turn import LC_ID_PREFIX
+from clew.messages.ai import AIMessage, AIMessageChunk, add_ai_message_chunks
+from clew.messages.base import BaseMessage
+from clew.messages._convert import message_chunk_to_message
+from clew.outputs import ChatGeneration, ChatGenerationChunk, ChatResult, LLMResult
+
+if TYPE_CHECKING:
+    from clew.language_models._turn import Turn
+
+_set: Any = BaseMessage.__setattr__
+
+
+class Relay:
+    """Takes the provider's chunks of one turn, in order."""
+
+    __slots__ = ("_blocks", "_chunks", "_id", "_keep", "_last_kind", "_number", "_turn", "append")
+
+    def __init__(self, turn: Turn, *, keep: bool) -> None:
+        """keep: sum up copies, as the caller may change what is handed on."""
+        self._turn = turn
+        self._id = f"{LC_ID_PREFIX}-{turn.run_id}"
+        self._blocks = turn.model.output_version == "v1"
+        self._keep = keep
+        self._chunks: list[AIMessageChunk] = []
+        self.append = self._chunks.append
+        self._last_kind: str | None = None
+        self._number = -1
+
+    def take(self, chunk: ChatGenerationChunk) -> AIMessageChunk:
+        """Return the message of a chunk, completed in place: id, metadata, form of content."""
+        message: AIMessageChunk = chunk.message
+        if message.id is None:
+            _set(message, "id", self._id)
+        if chunk.generation_info:
+            message.response_metadata = {**chunk.generation_info, **message.response_metadata}
+        if self._blocks and (message.content or message.tool_call_chunks):
+            message.content = self._numbered(message.content_blocks)
+        elif self._blocks:
+            message.content = []
+        if self._keep:
+            self.append(message.model_copy(deep=True) if type(message.content) is list else message.__copy__())
+        else:
+            self.append(message)
+        return message
+
+    def _numbered(self, blocks: list[Any]) -> list[Any]:
+        """Give blocks the index by which the parts of one block find each other."""
+        out: list[Any] = []
+        for block in blocks:
+            kind = block.get("type")
+            if block.get("index") is None and kind in ("text", "reasoning"):
+                if kind != self._last_kind:
+                    self._number += 1
+                block = {**block, "index": f"lc_{kind}_{self._number}"}
+            self._last_kind = kind
+            out.append(block)
+        return out
+
+    def last(self) -> ChatGenerationChunk | None:
+        """Return the closing chunk, unless the provider sent one. Raises: EmptyStreamError when nothing came."""
+        if not self._chunks:
+            raise EmptyStreamError
+        if any(chunk.chunk_position == "last" for chunk in self._chunks):
+            return None
+        closing = AIMessageChunk([] if self._blocks else "", id=self._id_of_stream(), chunk_position="last")
+        self.append(closing)
+        return ChatGenerationChunk(message=closing.model_copy() if self._keep else closing)
+
+    def replay(self, generations: list[ChatGeneration]) -> ChatGenerationChunk:
+        """Return a cached answer as the only chunk, marked as free."""
+        (generation, *_) = self._turn.finish(hit(generations)).generations
+        chunk = ChatGenerationChunk(message=as_chunk(generation.message), generation_info=generation.generation_info)
+        self.append(chunk.message.model_copy(deep=True))
+        return chunk
+
+    def _id_of_stream(self) -> str | None:
+        return self._chunks[-1].id
+
+    def whole(self) -> AIMessageChunk | None:
+        """Return the sum so far."""
+        return add_ai_message_chunks(*self._chunks) if self._chunks else None
+
+    def result(self) -> ChatResult:
+        """Return the finished answer. Raises: EmptyStreamError when nothing came."""
+        if not self._chunks:
+            raise EmptyStreamError
+        return ChatResult(generations=[ChatGeneration(message=self._message())])
+
+    def report(self) -> LLMResult | None:
+        """Return what came, for callbacks; None when nothing did."""
+        return LLMResult(generations=[[ChatGeneration(message=self._message())]]) if self._chunks else None
+
+    def _message(self) -> BaseMessage:
+        message = message_chunk_to_message(add_ai_message_chunks(*self._chunks))
+        if self._blocks:
+            message.content = message.content_blocks
+        return message
+
+
+def as_chunk(message: BaseMessage) -> AIMessageChunk:
+    """Return a whole answer as the only chunk of a stream."""
+    if isinstance(message, AIMessageChunk):
+        return message
+    if not isinstance(message, AIMessage):
+        return AIMessageChunk(message.content, id=message.id, name=message.name, chunk_position="last")
+    return AIMessageChunk(
+        message.content,
+        additional_kwargs=message.additional_kwargs,
+        response_metadata=message.response_metadata,
+        name=message.name,
+        id=message.id,
+        model_extra=message.model_extra,
+        tool_calls=message.tool_calls,
+        invalid_tool_calls=message.invalid_tool_calls,
+        usage_metadata=message.usage_metadata,
+        chunk_position="last",
+    )

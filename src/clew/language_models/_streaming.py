@@ -1,0 +1,121 @@
+"""`stream` and `astream` of a chat model: a generator and an async generator around one accumulator."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from clew._drive import drive
+from clew.errors import ModelError
+from clew.language_models._answer import Awaited, Blocking, charge, copies, pause, request_key
+from clew.language_models._caching import is_whole, readable, resolve_cache
+from clew.language_models._relay import Relay
+from clew.language_models._stream import aclosing, astream_of, closing, stream_of
+from clew.outputs import LLMResult
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Iterator
+
+    from clew.caches._base import BaseCache
+    from clew.language_models._turn import Turn
+    from clew.messages.ai import AIMessageChunk
+
+
+def relayed(turn: Turn) -> Iterator[AIMessageChunk]:
+    """Yield the chunks of a turn; its run, if it has one, hears each and ends exactly once.
+
+    A stream is not shared between callers (one would wait on the other's pace), but it reads the cache, and a whole one
+    is kept there.
+    """
+    run = turn.run
+    relay = Relay(turn, keep=run is not None or _is_cached(turn))
+    try:
+        found = _cache_of(turn)
+        cached = None if found is None else readable(found[0].lookup(*found[1]))
+        if cached is None:
+            counted = drive(Blocking.acquire(turn))
+            with closing(stream_of(turn)) as chunks:
+                for chunk in chunks:
+                    message = relay.take(chunk)
+                    if run is not None:
+                        run.on_llm_new_token(message.content, chunk=chunk)
+                    yield message
+            if (chunk := relay.last()) is not None:
+                if run is not None:
+                    run.on_llm_new_token("", chunk=chunk)
+                yield chunk.message
+            charge(turn, counted, relay.whole())
+            if found is not None and is_whole(relay.result()):
+                found[0].update(*found[1], copies(relay.result()))
+        else:
+            chunk = relay.replay(cached)
+            if run is not None:
+                run.on_llm_new_token(chunk.message.content, chunk=chunk)
+            yield chunk.message
+    except GeneratorExit:
+        if run is not None:
+            run.on_llm_end(relay.report() or LLMResult(generations=[[]]))
+        raise
+    except BaseException as error:
+        broken(turn, error, relay)
+        if run is not None:
+            run.on_llm_error(error, response=relay.report())
+        raise
+    if run is not None:
+        run.on_llm_end(relay.report())
+
+
+async def arelayed(turn: Turn) -> AsyncIterator[AIMessageChunk]:
+    """Yield the chunks of a turn, awaited; as `relayed`."""
+    run = turn.run
+    relay = Relay(turn, keep=run is not None or _is_cached(turn))
+    try:
+        found = _cache_of(turn)
+        cached = None if found is None else readable(await found[0].alookup(*found[1]))
+        if cached is None:
+            counted = await Awaited.acquire(turn)
+            async with aclosing(astream_of(turn)) as chunks:
+                async for chunk in chunks:
+                    message = relay.take(chunk)
+                    if run is not None:
+                        await run.on_llm_new_token(message.content, chunk=chunk)
+                    yield message
+            if (chunk := relay.last()) is not None:
+                if run is not None:
+                    await run.on_llm_new_token("", chunk=chunk)
+                yield chunk.message
+            charge(turn, counted, relay.whole())
+            if found is not None and is_whole(relay.result()):
+                await found[0].aupdate(*found[1], copies(relay.result()))
+        else:
+            chunk = relay.replay(cached)
+            if run is not None:
+                await run.on_llm_new_token(chunk.message.content, chunk=chunk)
+            yield chunk.message
+    except GeneratorExit:
+        if run is not None:
+            await run.on_llm_end(relay.report() or LLMResult(generations=[[]]))
+        raise
+    except BaseException as error:
+        broken(turn, error, relay)
+        if run is not None:
+            await run.on_llm_error(error, response=relay.report())
+        raise
+    if run is not None:
+        await run.on_llm_end(relay.report())
+
+
+def _is_cached(turn: Turn) -> bool:
+    return resolve_cache(turn.model.cache) is not None
+
+
+def _cache_of(turn: Turn) -> tuple[BaseCache, tuple[str, str]] | None:
+    cache = resolve_cache(turn.model.cache)
+    return None if cache is None else (cache, request_key(cache, turn))
+
+
+def broken(turn: Turn, error: BaseException, relay: Relay) -> None:
+    """Let the error of a stream carry what had come, and the limiter wait as long as the provider asked."""
+    if isinstance(error, ModelError):
+        if error.partial is None:
+            error.partial = relay.whole()
+        pause(turn, error)
