@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     )
     from clew.language_models.llms import LLM, BaseLLM, aget_prompts, aupdate_cache, get_prompts, update_cache
     from clew.language_models.scripted import ModelCall, ScriptedChatModel
-    from clew.runnables._pool import cancel_requested
+    from clew._pool import cancel_requested
 
 __all__ = [
     "LLM",
@@ -83,7 +83,7 @@ _HOMES = {
     ],
     ".llms": ["LLM", "BaseLLM", "aget_prompts", "aupdate_cache", "get_prompts", "update_cache"],
     ".scripted": ["ModelCall", "ScriptedChatModel"],
-    "clew.runnables._pool": ["cancel_requested"],
+    "clew._pool": ["cancel_requested"],
 }
 
 __getattr__, __dir__ = attributes(__name__, {name: home for home, names in _HOMES.items() for name in names})

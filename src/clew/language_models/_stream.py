@@ -101,7 +101,7 @@ async def threaded(turn: Turn) -> AsyncIterator[ChatGenerationChunk]:
 
     Cancelled while a chunk is awaited, the worker closes the stream as soon as it has that chunk.
     """
-    from clew.runnables._executor import run_in_executor
+    from clew._pool import run_in_executor
 
     source = _Source(turn)
     try:
