@@ -1,0 +1,1 @@
+"""Where the notes of an entity memory are kept."""
