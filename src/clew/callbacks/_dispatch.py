@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import os
 from typing import TYPE_CHECKING, Any
 
@@ -13,8 +12,6 @@ if TYPE_CHECKING:
     from uuid import UUID
 
     from clew.callbacks.base import BaseCallbackHandler
-
-logger = logging.getLogger("clew.callbacks")
 
 IGNORED_BY = {
     "on_llm_start": "ignore_llm",
@@ -52,6 +49,13 @@ def new_run_id() -> UUID:
     return _uuid_class(bytes=os.urandom(16), version=4)
 
 
+def hears_prompts(handler: BaseCallbackHandler) -> bool:
+    """Tell whether a handler of text models wants to hear of a chat model as well."""
+    from clew.callbacks.base import AsyncCallbackHandler, BaseCallbackHandler
+
+    return type(handler).on_llm_start not in (BaseCallbackHandler.on_llm_start, AsyncCallbackHandler.on_llm_start)
+
+
 def as_text(messages: Any) -> list[str]:
     """Return chat messages as the prompts that a handler of text models hears."""
     from clew.messages import get_buffer_string
@@ -76,7 +80,8 @@ def handle_event(handlers: Sequence[BaseCallbackHandler], event: str, *args: Any
             except NotImplementedError:
                 if event != "on_chat_model_start":
                     raise
-                handle_event([handler], "on_llm_start", args[0], as_text(args[1]), *args[2:], **kwargs)
+                if hears_prompts(handler):
+                    handle_event([handler], "on_llm_start", args[0], as_text(args[1]), *args[2:], **kwargs)
         except Exception as error:
             settle(handler, event, error)
 
@@ -98,19 +103,22 @@ async def ahandle_event(handlers: Sequence[BaseCallbackHandler], event: str, *ar
             except NotImplementedError:
                 if event != "on_chat_model_start":
                     raise
-                await ahandle_event([handler], "on_llm_start", args[0], as_text(args[1]), *args[2:], **kwargs)
+                if hears_prompts(handler):
+                    await ahandle_event([handler], "on_llm_start", args[0], as_text(args[1]), *args[2:], **kwargs)
         except Exception as error:
             settle(handler, event, error)
 
 
 async def _begin(handler: BaseCallbackHandler, event: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    import asyncio
+    from clew._pool import run_in_executor
 
-    return await asyncio.to_thread(getattr(handler, event), *args, **kwargs)
+    return await run_in_executor(None, getattr(handler, event), *args, **kwargs)
 
 
 def settle(handler: BaseCallbackHandler, event: str, error: Exception) -> None:
     """Raise or log what a handler raised, as the handler wishes."""
     if handler.raise_error:
         raise error
-    logger.warning("Error in %s.%s callback: %s", type(handler).__name__, event, repr(error))
+    import logging
+
+    logging.getLogger("clew.callbacks").warning("Error in %s.%s callback: %s", type(handler).__name__, event, repr(error))

@@ -8,11 +8,11 @@ if TYPE_CHECKING:
     from clew.config import RunnableConfig
     from clew.runnables._binding import RunnableBinding, RunnableBindingBase
     from clew.runnables._each import RunnableEach, RunnableEachBase
-    from clew.runnables._executor import run_in_executor
+    from clew._pool import run_in_executor
     from clew.runnables._generator import RunnableGenerator
     from clew.runnables._lambda import RunnableLambda, chain
     from clew.runnables._parallel import RunnableMap, RunnableParallel
-    from clew.runnables._pool import cancel_requested
+    from clew._pool import cancel_requested
     from clew.runnables._sequence import RunnableSequence
     from clew.runnables.base import Runnable, RunnableSerializable, coerce_to_runnable
     from clew.runnables.branch import RunnableBranch
@@ -96,13 +96,13 @@ __getattr__, __dir__ = attributes(
         "RunnableSerializable": ".base",
         "RunnableWithFallbacks": ".fallbacks",
         "RunnableWithMessageHistory": ".history",
-        "cancel_requested": "._pool",
+        "cancel_requested": "clew._pool",
         "chain": "._lambda",
         "coerce_to_runnable": ".base",
         "ensure_config": ".config",
         "get_config_list": ".config",
         "merge_configs": ".config",
         "patch_config": ".config",
-        "run_in_executor": "._executor",
+        "run_in_executor": "clew._pool",
     },
 )

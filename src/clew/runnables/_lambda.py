@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from clew.errors import GraphRecursionError
 from clew.runnables._entry import acall_observed, ain_context, call_observed, child_config, in_context, plain
-from clew.runnables._executor import run_in_executor
+from clew._pool import run_in_executor
 from clew.runnables._stream import astream_observed, closing, joined, stream_observed
 from clew.runnables.base import Runnable
 from clew.runnables.config import DEFAULT_RECURSION_LIMIT, ensure_config, patch_config

@@ -11,7 +11,7 @@ import time
 from contextvars import copy_context
 from typing import TYPE_CHECKING, Any
 
-from clew.runnables._pool import cancellation, pool
+from clew._pool import cancellation, pool
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Coroutine, Iterator

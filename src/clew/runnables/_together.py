@@ -79,7 +79,7 @@ class Crew:
 
     def call_helper(self) -> None:
         """Offer the pending calls to the pool."""
-        from clew.runnables._pool import pool
+        from clew._pool import pool
 
         pool.offer(self.help)
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from clew.load._serializable import Serializable
 from clew.runnables._entry import acall_observed, call_observed
-from clew.runnables._executor import run_in_executor
+from clew._pool import run_in_executor
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from clew.callbacks._manager import AsyncCallbackManager, BaseCallbackManager, CallbackManager
 from clew.config import RunnableConfig, current_config
-from clew.runnables._executor import run_in_executor
+from clew._pool import run_in_executor
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Mapping, Sequence

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, cast
 
 from clew.runnables._entry import acall_observed, ain_context, call_observed, child_config, in_context, plain
-from clew.runnables._executor import run_in_executor
+from clew._pool import run_in_executor
 from clew.runnables._lambda import injected, is_async
 from clew.runnables._merge import amerged, merged
 from clew.runnables._parallel import AsyncShared, RunnableParallel, Shared
