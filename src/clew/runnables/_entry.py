@@ -46,7 +46,7 @@ def child_config(config: RunnableConfig, run: Any, tag: str | None = None) -> Ru
     return cast("RunnableConfig", {**config, "callbacks": run.get_child(tag)})
 
 
-def in_context(config: RunnableConfig, function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+def in_context(config: RunnableConfig, function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
     """Call a user's function with a config as the ambient one."""
     token = current_config.set(config)
     try:
@@ -55,7 +55,7 @@ def in_context(config: RunnableConfig, function: Callable[..., Any], *args: Any,
         current_config.reset(token)
 
 
-async def ain_context(config: RunnableConfig, function: Callable[..., Awaitable[Any]], *args: Any, **kwargs: Any) -> Any:
+async def ain_context(config: RunnableConfig, function: Callable[..., Awaitable[Any]], /, *args: Any, **kwargs: Any) -> Any:
     """Await a user's coroutine function with a config as the ambient one."""
     token = current_config.set(config)
     try:
