@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from clew.chat_history import BaseChatMessageHistory
 
-SYSTEM = "You are a helpful assistant. Answer in one or two short sentences."
+SYSTEM = "You answer in one short sentence."
 
 
 def open_history(file: Path, session: str) -> BaseChatMessageHistory:

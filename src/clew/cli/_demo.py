@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 
 from rich.console import Console
 
+from clew.cli._chat import open_history
 from clew.cli._models import choose
 
 if TYPE_CHECKING:
@@ -139,10 +140,17 @@ def _kill(stage: Stage) -> None:
 def _chat(stage: Stage) -> None:
     _heading("d", "A chat that remembers across two processes")
     name = stage.ask("What is your name?", "Ada")
-    stage.run("chat", f"My name is {name}. Please remember it.")
+    first = f"Please repeat: {name} is my name."
+    stage.run("chat", first)
     stage.run("chat", "What is my name?")
+    kept = [str(message.content) for message in open_history(stage.file, "demo").messages]
+    stage.claim("both turns are in the file, in order", kept[0::2] == [first, "What is my name?"] and len(kept) == 4)
     if stage.choice.is_scripted:
         console.print("  [dim]the answers are a script; the messages kept and sent are real[/dim]")
+    elif name.lower() in kept[-1].lower():
+        stage.claim("the model knew the name, which only the first process was told", True)
+    else:
+        console.print("  the second process sent the first one's turn to the model, which did not use it: it is small")
 
 
 def _story(stage: Stage) -> None:
