@@ -101,6 +101,10 @@ class ChatGenerationChunk(ChatGeneration, kw_only=True):
 
     type: str = "ChatGenerationChunk"
 
+    @staticmethod
+    def _add_all(chunks: list[ChatGenerationChunk]) -> ChatGenerationChunk | None:
+        return merge_chat_generation_chunks(chunks)
+
     def __add__(self, other: Any) -> ChatGenerationChunk:
         if isinstance(other, ChatGenerationChunk):
             info = _merged_info((self, other)) if self.generation_info or other.generation_info else None

@@ -14,6 +14,8 @@ from typing import Any, TypedDict
 
 import msgspec
 
+from clew._kernel.merge import merge_fragments
+
 NO_ID = frozenset({None, "", "null", "None", "undefined"})
 
 
@@ -114,8 +116,12 @@ class ToolCallSum:
             }
             for extra in call.extras:
                 for key, value in extra.items():
-                    if key not in whole and value is not None:
-                        whole[key] = value
+                    if value is None or key in _FRAGMENT_KEYS:
+                        continue
+                    if isinstance(value, dict) and isinstance(whole.get(key), dict):
+                        whole[key] = merge_fragments(whole[key], value)
+                    else:
+                        whole.setdefault(key, value)
             merged.append(whole)
         return merged
 

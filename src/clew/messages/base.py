@@ -171,6 +171,11 @@ class BaseMessageChunk:
 
     __slots__ = ()
 
+    @staticmethod
+    def _add_all(chunks: list[Any]) -> Any:
+        """Add a list of chunks at once, in linear time."""
+        return chunks[0] + chunks[1:]
+
     def __add__(self, other: Any) -> Any:
         if isinstance(other, list):
             return add_chunks(self, *other)  # pyright: ignore[reportUnknownArgumentType] - checked by add_chunks

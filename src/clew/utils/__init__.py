@@ -1,0 +1,1 @@
+"""Small public helpers: JSON that may be cut off, schemas of tools."""
