@@ -10,6 +10,7 @@ from clew._lazy import attributes
 if TYPE_CHECKING:
     from clew.language_models._errors import EmptyStreamError
     from clew.language_models._params import LangSmithParams, ModelProfile, ModelProfileRegistry
+    from clew.language_models._structured import Partial
     from clew.language_models._stream import agenerate_from_stream, generate_from_stream
     from clew.language_models.base import (
         BaseLanguageModel,
@@ -54,6 +55,7 @@ __all__ = [
     "ModelProfile",
     "ModelProfileRegistry",
     "ParrotFakeChatModel",
+    "Partial",
     "ScriptedChatModel",
     "SimpleChatModel",
     "agenerate_from_stream",
@@ -69,6 +71,7 @@ __all__ = [
 _HOMES = {
     "._errors": ["EmptyStreamError"],
     "._params": ["LangSmithParams", "ModelProfile", "ModelProfileRegistry"],
+    "._structured": ["Partial"],
     "._stream": ["agenerate_from_stream", "generate_from_stream"],
     ".base": ["BaseLanguageModel", "LanguageModelInput", "LanguageModelLike", "LanguageModelOutput", "get_tokenizer"],
     ".chat_models": ["BaseChatModel", "SimpleChatModel"],

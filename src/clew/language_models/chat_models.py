@@ -55,6 +55,10 @@ class BaseChatModel(BaseLanguageModel[AIMessage]):
     output_version: str | None = None
     profile: builtins.dict[str, Any] | None = Field(default=None, exclude=True)
 
+    structured_method: ClassVar[str] = "function_calling"
+    """How `with_structured_output` asks when the caller does not say."""
+    calls_tools: ClassVar[bool] = True
+    """Whether the provider takes tools; where not, the model is told of them and its choice is read from JSON."""
     hooks: ClassVar[Hooks]
 
     @classmethod
@@ -242,7 +246,11 @@ class BaseChatModel(BaseLanguageModel[AIMessage]):
         """
         from clew.language_models._tools import convert_tools
 
-        bound = self._bind_tools_kwargs(convert_tools(tools), tool_choice=tool_choice)
+        if not self.calls_tools:
+            from clew.language_models._prompted import PromptedTools
+
+            return PromptedTools(self, convert_tools(tools), tool_choice, kwargs)
+        bound = self._bind_tools_kwargs(convert_tools(tools, strict=kwargs.get("strict")), tool_choice=tool_choice)
         return cast("Runnable[LanguageModelInput, AIMessage]", self.bind(**bound, **kwargs))
 
     def _bind_tools_kwargs(self, tools: list[builtins.dict[str, Any]], tool_choice: Any = None) -> builtins.dict[str, Any]:
