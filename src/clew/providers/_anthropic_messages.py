@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from clew.messages import AIMessageChunk, BaseMessage
 
 WIRE = "anthropic messages"
-_NATIVE = frozenset({"tool_result", "document", "search_result", "thinking", "redacted_thinking", "container_upload"})
+_NATIVE = frozenset({"tool_result", "document", "search_result", "thinking", "redacted_thinking", "container_upload", "tool_reference"})
 _MEDIA = ("url", "base64", "data", "file_id", "mime_type", "source_type", "title", "context", "text", "filename")
 JSON_ONLY = "Answer with one JSON object and nothing else."
 
@@ -178,20 +178,33 @@ def _assistant(message: AIMessage) -> Any:
         extras = block.get("extras") or {}
         kind = block.get("type")
         if kind == "tool_call":
-            parts.append({"type": "tool_use", "id": block["id"], "name": block["name"], "input": block["args"], **extras})
+            parts.append(
+                {"type": "tool_use", "id": block["id"], "name": block["name"], "input": block["args"], **extras}
+            )
         elif kind == "invalid_tool_call":
-            raw = {"invalid_arguments": block.get("args")}  # the wire takes objects only; the text is shown to the model
+            raw = {
+                "invalid_arguments": block.get("args")
+            }  # the wire takes objects only; the text is shown to the model
             parts.append({"type": "tool_use", "id": block["id"], "name": block["name"], "input": raw, **extras})
         elif kind == "reasoning":
             if "signature" in extras:
-                parts.append({"type": "thinking", "thinking": block.get("reasoning", ""), "signature": extras["signature"]})
+                parts.append(
+                    {"type": "thinking", "thinking": block.get("reasoning", ""), "signature": extras["signature"]}
+                )
             elif "redacted" in extras:
                 parts.append({"type": "redacted_thinking", "data": extras["redacted"]})
         elif kind == "server_tool_call":
-            use = {"type": "server_tool_use", "id": block["id"], "name": block["name"], "input": block.get("args") or {}}
+            use = {
+                "type": "server_tool_use",
+                "id": block["id"],
+                "name": block["name"],
+                "input": block.get("args") or {},
+            }
             parts.append({**use, **extras})
         elif kind == "server_tool_result":
-            parts.append({"type": "tool_result", "tool_use_id": block["tool_call_id"], "content": block.get("output"), **extras})
+            parts.append(
+                {"type": "tool_result", "tool_use_id": block["tool_call_id"], "content": block.get("output"), **extras}
+            )
         elif kind == "text":
             if block.get("text", "").strip():
                 parts.append(_text(block))
@@ -203,7 +216,9 @@ def _assistant(message: AIMessage) -> Any:
 def _text(block: b.Block) -> b.JSON:
     out = part(block)
     if block.get("annotations"):
-        out["citations"] = [a["value"] if a["type"] == "non_standard_annotation" else _citation(a) for a in block["annotations"]]
+        out["citations"] = [
+            a["value"] if a["type"] == "non_standard_annotation" else _citation(a) for a in block["annotations"]
+        ]
     return out
 
 
@@ -223,7 +238,9 @@ def decode(body: b.JSON, provider: str = "anthropic") -> list[AIMessage]:
     if body.get("stop_reason") == "refusal":
         blocks.append(_refusal(body))
     facts = {k: v for k, v in body.items() if k not in ("content", "role", "type", "usage", "stop_sequence")}
-    facts.update(finish_reason=body.get("stop_reason"), stop_sequence=body.get("stop_sequence"), token_usage=body.get("usage"))
+    facts.update(
+        finish_reason=body.get("stop_reason"), stop_sequence=body.get("stop_sequence"), token_usage=body.get("usage")
+    )
     meta = b.metadata(facts, provider, spoke=b.spoke(blocks))
     return [b.message_of(blocks, response_metadata=meta, usage_metadata=usage_of(body.get("usage") or {}))]
 
@@ -248,10 +265,19 @@ def _block(native: b.JSON) -> b.Block:
     if kind == "tool_use":
         return b.call_block(native.get("name"), native.get("input"), native.get("id"), _caller(native))
     if kind == "server_tool_use":
-        use: b.Block = {"type": "server_tool_call", "id": native["id"], "name": native["name"], "args": native.get("input") or {}}
+        use: b.Block = {
+            "type": "server_tool_call",
+            "id": native["id"],
+            "name": native["name"],
+            "args": native.get("input") or {},
+        }
         return {**use, "extras": {"caller": native["caller"]}} if native.get("caller") else use
     if kind.endswith("_tool_result"):
-        status = "error" if "error" in str((native.get("content") or {}) if isinstance(native.get("content"), dict) else "") else "success"
+        status = (
+            "error"
+            if "error" in str((native.get("content") or {}) if isinstance(native.get("content"), dict) else "")
+            else "success"
+        )
         rest = {k: v for k, v in native.items() if k not in ("tool_use_id", "content")}
         result: b.Block = {"type": "server_tool_result", "tool_call_id": native["tool_use_id"], "status": status}
         return {**result, "output": native.get("content"), "extras": rest}
@@ -259,9 +285,11 @@ def _block(native: b.JSON) -> b.Block:
 
 
 def _caller(native: b.JSON) -> b.JSON:
-    """Who called: kept unless it is the model itself."""
-    caller = native.get("caller")
-    return {"caller": caller} if caller and caller != {"type": "direct"} else {}
+    """What else a call says; who called is left out when it is the model itself."""
+    rest = {k: v for k, v in native.items() if k not in ("type", "id", "name", "input") and v is not None}
+    if rest.get("caller") == {"type": "direct"}:
+        del rest["caller"]
+    return rest
 
 
 def citation(native: b.JSON) -> b.JSON:

@@ -68,7 +68,9 @@ class WireChatModel(BaseChatModel):
     provider: ClassVar[str] = ""
     """The name in errors and metadata."""
 
-    model_config = ConfigDict(populate_by_name=True, arbitrary_types_allowed=True, protected_namespaces=(), defer_build=True)
+    model_config = ConfigDict(
+        populate_by_name=True, arbitrary_types_allowed=True, protected_namespaces=(), defer_build=True
+    )
 
     model: str = Field(validation_alias=AliasChoices("model", "model_name"))
     temperature: float | None = None
@@ -158,7 +160,11 @@ class WireChatModel(BaseChatModel):
             ChatGeneration(message=m, generation_info={"finish_reason": m.response_metadata.get("finish_reason")})
             for m in messages
         ]
-        return ChatResult(generations=generations, llm_output={"model": self.model, "model_name": self.model})
+        model = messages[0].response_metadata.get("model") or self.model
+        return ChatResult(generations=generations, llm_output={"model": model, "model_name": model})
+
+    def _combine_llm_outputs(self, llm_outputs: list[dict[str, Any] | None]) -> dict[str, Any]:
+        return next((dict(output) for output in llm_outputs if output), {})
 
     def _generate(
         self,
@@ -226,29 +232,29 @@ class WireChatModel(BaseChatModel):
             await events.aclose()
         yield ChatGenerationChunk(message=self._closing(into))
 
-    # -- errors
+    # -- errors; each try has a body of its own, since the doors take out what goes elsewhere (headers, path)
 
     def _try_post(self, body: JSON) -> JSON:
         try:
-            return self._post(body)
+            return self._post({**body})
         except Exception as error:
             self._raise(error)
 
     async def _atry_post(self, body: JSON) -> JSON:
         try:
-            return await self._apost(body)
+            return await self._apost({**body})
         except Exception as error:
             self._raise(error)
 
     def _try_open(self, body: JSON) -> Events:
         try:
-            return self._open(body)
+            return self._open({**body})
         except Exception as error:
             self._raise(error)
 
     async def _atry_open(self, body: JSON) -> AsyncEvents:
         try:
-            return await self._aopen(body)
+            return await self._aopen({**body})
         except Exception as error:
             self._raise(error)
 

@@ -47,7 +47,10 @@ def pieces_of(message: AIMessage) -> list[Block]:
             calls.remove(found)
             block = found
         out.append(block)
-    return out + [{"type": "invalid_tool_call" if "error" in c and c.get("type") != "tool_call" else "tool_call", **c} for c in calls]
+    return out + [
+        {"type": "invalid_tool_call" if "error" in c and c.get("type") != "tool_call" else "tool_call", **c}
+        for c in calls
+    ]
 
 
 def arguments_text(call: Mapping[str, Any]) -> str:
@@ -256,7 +259,9 @@ def chosen(tool_choice: Any) -> tuple[str, str]:
         if name:
             return "tool", str(name)
         kind = tool_choice.get("type")
-        return (str(kind).replace("required", "any"), "") if kind in ("auto", "none", "any", "required") else ("raw", "")
+        return (
+            (str(kind).replace("required", "any"), "") if kind in ("auto", "none", "any", "required") else ("raw", "")
+        )
     text = str(tool_choice)
     return ("any", "") if text in ("any", "required") else (text, "") if text in ("auto", "none") else ("tool", text)
 

@@ -106,9 +106,13 @@ def _class_of(provider: str, status: int | None, kind: str, text: str) -> type[e
         if status in (None, 400) and kind in _BY_KIND:
             return _BY_KIND[kind]
     if status is None:
-        return errors.ModelInvalidRequestError if "invalid" in kind or '"status_code":4' in text else errors.ModelAPIError
+        return (
+            errors.ModelInvalidRequestError if "invalid" in kind or '"status_code":4' in text else errors.ModelAPIError
+        )
     if status >= 500:
-        return errors.ModelOverloadedError if kind == "overloaded_error" else _BY_STATUS.get(status, errors.ModelAPIError)
+        return (
+            errors.ModelOverloadedError if kind == "overloaded_error" else _BY_STATUS.get(status, errors.ModelAPIError)
+        )
     return _BY_STATUS.get(status, errors.ModelInvalidRequestError)
 
 
@@ -159,7 +163,11 @@ def wrap(error: BaseException, provider: str) -> errors.ModelError | None:
     if not isinstance(status, int) or status < 0:
         status = getattr(error, "code", None)
     names = {cls.__name__ for cls in type(error).__mro__}
-    if isinstance(status, int) and not isinstance(error, OSError) and names & {"APIError", "APIStatusError", "ResponseError"}:
+    if (
+        isinstance(status, int)
+        and not isinstance(error, OSError)
+        and names & {"APIError", "APIStatusError", "ResponseError"}
+    ):
         body = _body_of(error, response)
         return from_reply(provider, status, body, getattr(response, "headers", None))
     if names & _TIMEOUTS:

@@ -49,13 +49,13 @@ class GoogleClient(NamedTuple):
         return (await api._async_request(http_request=request, http_options=None, stream=True)).response_stream
 
     def _api(self) -> Any:
-        return _clients.blocking(self, lambda: self._make(is_async=False))._api_client
+        return _clients.blocking(self, lambda: self._new(is_async=False))._api_client
 
     async def _aapi(self) -> Any:
-        client = await _clients.for_this_loop(self, lambda: self._make(is_async=True), _aclose)
+        client = await _clients.for_this_loop(self, lambda: self._new(is_async=True), _aclose)
         return client._api_client
 
-    def _make(self, *, is_async: bool) -> Any:
+    def _new(self, *, is_async: bool) -> Any:
         genai: Any = need("google.genai", "google", "Google's models")
         options: dict[str, Any] = {"api_version": self.api_version or ("v1" if self.vertexai else "v1beta")}
         if self.base_url:
@@ -76,7 +76,9 @@ class GoogleClient(NamedTuple):
     def _key(self) -> str | None:
         if self.api_key or self.vertexai:
             return self.api_key
-        return os.environ.get("GOOGLE_API_KEY") or os.environ.get("GEMINI_API_KEY") or ("none" if self.base_url else None)
+        return (
+            os.environ.get("GOOGLE_API_KEY") or os.environ.get("GEMINI_API_KEY") or ("none" if self.base_url else None)
+        )
 
 
 def _httpx() -> Any:

@@ -22,7 +22,9 @@ class GoogleGenerativeAIEmbeddings(BaseModel, Embeddings):
     task_type: as in "RETRIEVAL_DOCUMENT"; queries use "RETRIEVAL_QUERY" when it is set. dimensions: of the vectors.
     """
 
-    model_config = ConfigDict(populate_by_name=True, protected_namespaces=(), defer_build=True, arbitrary_types_allowed=True)
+    model_config = ConfigDict(
+        populate_by_name=True, protected_namespaces=(), defer_build=True, arbitrary_types_allowed=True
+    )
 
     model: str = Field(default="gemini-embedding-001", validation_alias=AliasChoices("model", "model_name"))
     dimensions: int | None = Field(default=None, validation_alias=AliasChoices("dimensions", "output_dimensionality"))

@@ -30,7 +30,19 @@ _NATIVE = (
     "inlineData", "fileData", "inline_data", "file_data", "functionCall", "functionResponse", "executableCode",
     "codeExecutionResult", "toolCall", "toolResponse",
 )  # fmt: skip
-_MEDIA = ("url", "base64", "data", "file_id", "mime_type", "source_type", "title", "context", "text", "filename", "reasoning")
+_MEDIA = (
+    "url",
+    "base64",
+    "data",
+    "file_id",
+    "mime_type",
+    "source_type",
+    "title",
+    "context",
+    "text",
+    "filename",
+    "reasoning",
+)
 _BLOCKED = frozenset({"SAFETY", "PROHIBITED_CONTENT", "BLOCKLIST", "SPII", "MODEL_ARMOR"})
 
 
@@ -105,13 +117,15 @@ def _tools(tools: list[b.JSON]) -> list[b.JSON]:
         if not isinstance(function, dict):
             out.append(tool)
             continue
+        if not declared:
+            out.append({"functionDeclarations": declared})
         entry: b.JSON = {"name": function["name"]}
         if function.get("description"):
             entry["description"] = function["description"]
         if (function.get("parameters") or {}).get("properties"):
             entry["parametersJsonSchema"] = function["parameters"]
         declared.append(entry)
-    return ([{"functionDeclarations": declared}] if declared else []) + out
+    return out
 
 
 def _turn(message: BaseMessage, names: dict[str | None, str]) -> tuple[str, list[b.JSON]]:
@@ -134,7 +148,9 @@ def _parts(content: Any) -> list[b.JSON]:
 def _response(message: ToolMessage, names: dict[str | None, str]) -> b.JSON:
     name = message.name or names.get(message.tool_call_id)
     if not name:
-        raise cannot_carry(WIRE, f"the result of call {message.tool_call_id!r} without its tool's name", "set ToolMessage.name")
+        raise cannot_carry(
+            WIRE, f"the result of call {message.tool_call_id!r} without its tool's name", "set ToolMessage.name"
+        )
     text = message.text
     value: Any = None
     if text.lstrip().startswith("{"):
@@ -185,7 +201,10 @@ def _model(message: AIMessage) -> list[b.JSON]:
         extras = block.get("extras") or {}
         if kind in ("tool_call", "invalid_tool_call"):
             args = block.get("args")
-            call: b.JSON = {"name": block.get("name"), "args": args if isinstance(args, dict) else {"invalid_arguments": args}}
+            call: b.JSON = {
+                "name": block.get("name"),
+                "args": args if isinstance(args, dict) else {"invalid_arguments": args},
+            }
             if block.get("id") and not str(block["id"]).startswith(MADE_UP):
                 call["id"] = block["id"]
             signature = extras.get("thought_signature")
@@ -234,7 +253,9 @@ def _blocked(body: b.JSON, provider: str) -> Exception:
     if reason := feedback.get("blockReason"):
         more = feedback.get("blockReasonMessage") or "the prompt was blocked"
         return ModelContentFilterError(f"{provider}: {reason}: {more}", provider=provider)
-    return from_reply(provider, None, body if body.get("error") else {"error": {"message": "no candidates in the answer"}})
+    return from_reply(
+        provider, None, body if body.get("error") else {"error": {"message": "no candidates in the answer"}}
+    )
 
 
 def _candidate(candidate: b.JSON, body: b.JSON, usage: b.JSON | None, provider: str) -> AIMessage:
@@ -252,7 +273,11 @@ def _refusal(candidate: b.JSON) -> b.Block:
 
 
 def _facts(body: b.JSON) -> b.JSON:
-    out: b.JSON = {"model": body.get("modelVersion"), "id": body.get("responseId"), "token_usage": body.get("usageMetadata")}
+    out: b.JSON = {
+        "model": body.get("modelVersion"),
+        "id": body.get("responseId"),
+        "token_usage": body.get("usageMetadata"),
+    }
     known = ("candidates", "modelVersion", "responseId", "usageMetadata")
     return {**out, **{_snake(k): v for k, v in body.items() if k not in known}}
 
@@ -273,7 +298,9 @@ def _block(native: b.JSON) -> b.Block:
         extras["thought_signature"] = native["thoughtSignature"]
     if "functionCall" in native:
         call = native["functionCall"]
-        return b.call_block(call.get("name"), call.get("args"), call.get("id") or MADE_UP + uuid.uuid4().hex[:12], extras)
+        return b.call_block(
+            call.get("name"), call.get("args"), call.get("id") or MADE_UP + uuid.uuid4().hex[:12], extras
+        )
     if native.get("thought") and "text" in native:
         return {"type": "reasoning", "reasoning": native["text"], "extras": {"thought": True, **extras}}
     if "text" in native:
@@ -292,15 +319,39 @@ def _server(native: b.JSON) -> b.Block | None:
     """A tool that Google ran: the part itself goes back as it came."""
     kept = {"extras": {"part": native}}
     if "executableCode" in native:
-        return {"type": "server_tool_call", "id": "", "name": "code_execution", "args": native["executableCode"], **kept}
+        return {
+            "type": "server_tool_call",
+            "id": "",
+            "name": "code_execution",
+            "args": native["executableCode"],
+            **kept,
+        }
     if "codeExecutionResult" in native:
-        return {"type": "server_tool_result", "tool_call_id": "", "status": "success", "output": native["codeExecutionResult"], **kept}
+        return {
+            "type": "server_tool_result",
+            "tool_call_id": "",
+            "status": "success",
+            "output": native["codeExecutionResult"],
+            **kept,
+        }
     if "toolCall" in native:
         call = native["toolCall"]
-        return {"type": "server_tool_call", "id": call.get("id"), "name": str(call.get("toolType")).lower(), "args": call.get("args"), **kept}
+        return {
+            "type": "server_tool_call",
+            "id": call.get("id"),
+            "name": str(call.get("toolType")).lower(),
+            "args": call.get("args"),
+            **kept,
+        }
     if "toolResponse" in native:
         reply = native["toolResponse"]
-        return {"type": "server_tool_result", "tool_call_id": reply.get("id"), "status": "success", "output": reply.get("response"), **kept}
+        return {
+            "type": "server_tool_result",
+            "tool_call_id": reply.get("id"),
+            "status": "success",
+            "output": reply.get("response"),
+            **kept,
+        }
     return None
 
 
@@ -311,7 +362,11 @@ def usage_of(usage: Any) -> b.JSON | None:
     given = (usage.get("promptTokenCount") or 0) + (usage.get("toolUsePromptTokenCount") or 0)
     thought = usage.get("thoughtsTokenCount") or 0
     made = (usage.get("candidatesTokenCount") or 0) + thought
-    out: b.JSON = {"input_tokens": given, "output_tokens": made, "total_tokens": usage.get("totalTokenCount") or given + made}
+    out: b.JSON = {
+        "input_tokens": given,
+        "output_tokens": made,
+        "total_tokens": usage.get("totalTokenCount") or given + made,
+    }
     if details := b.counts(cache_read=usage.get("cachedContentTokenCount")):
         out["input_token_details"] = details
     if details := b.counts(reasoning=thought):
@@ -329,7 +384,7 @@ def decode_event(event: b.JSON, into: b.StreamState, provider: str = "google") -
     """
     candidates = event.get("candidates")
     if event.get("usageMetadata"):
-        into.usage.update(event["usageMetadata"])
+        into.usage = event["usageMetadata"]
     if not candidates:
         if event.get("error") or event.get("promptFeedback"):
             raise _blocked(event, provider)
@@ -360,7 +415,9 @@ def _piece(native: b.JSON, into: b.StreamState) -> AIMessageChunk | None:
         return into.calls([b.fragment(block["name"], b.arguments_text(block), block["id"], index, block.get("extras"))])
     if block["type"] == "reasoning":
         into.thought = True
-        return into.block(block if block["reasoning"] or len(block["extras"]) > 1 else {**block}, _index(into, "reasoning"))
+        return into.block(
+            block if block["reasoning"] or len(block["extras"]) > 1 else {**block}, _index(into, "reasoning")
+        )
     if block["type"] == "text":
         into.spoke = into.spoke or bool(block["text"])
         return into.block(block, _index(into, "text"))

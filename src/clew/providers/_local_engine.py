@@ -115,7 +115,9 @@ def _missing_flags(flags: set[str]) -> set[str]:
 class Server:
     """A running model. url: "http://127.0.0.1:port". key: what every request must send as bearer token."""
 
-    def __init__(self, engine: Engine, model: Path, *, alias: str, context: int, threads: int | None, slots: int) -> None:
+    def __init__(
+        self, engine: Engine, model: Path, *, alias: str, context: int, threads: int | None, slots: int
+    ) -> None:
         self.key = secrets.token_urlsafe(24)
         self._log = tempfile.TemporaryFile()  # noqa: SIM115 - lives as long as the process it belongs to
         guard = Path(__file__).with_name("_local_guard.py")

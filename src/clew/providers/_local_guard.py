@@ -78,7 +78,11 @@ def serve_llama_cpp(order: dict[str, Any]) -> tuple[str, Any]:
     import llama_cpp  # pyright: ignore[reportMissingImports] - an extra
 
     llm: Any = llama_cpp.Llama(
-        order["model"], n_ctx=order["context"], n_threads=order["threads"], n_threads_batch=order["threads"], verbose=False
+        order["model"],
+        n_ctx=order["context"],
+        n_threads=order["threads"],
+        n_threads_batch=order["threads"],
+        verbose=False,
     )
 
     class Handler(BaseHTTPRequestHandler):
@@ -120,8 +124,14 @@ def serve_llama_cpp(order: dict[str, Any]) -> tuple[str, Any]:
                     self.wfile.write(b"data: " + json.dumps(first).encode() + b"\n\n")
                     first, pieces = next(answer, None), pieces + 1
                 done = llm.n_tokens
-                usage = {"prompt_tokens": max(done - pieces, before - 1), "completion_tokens": pieces, "total_tokens": done}
-                self.wfile.write(b"data: " + json.dumps({"choices": [], "usage": usage}).encode() + b"\n\ndata: [DONE]\n\n")
+                usage = {
+                    "prompt_tokens": max(done - pieces, before - 1),
+                    "completion_tokens": pieces,
+                    "total_tokens": done,
+                }
+                self.wfile.write(
+                    b"data: " + json.dumps({"choices": [], "usage": usage}).encode() + b"\n\ndata: [DONE]\n\n"
+                )
             return None
 
         def reply(self, status: int, value: Any) -> None:

@@ -58,15 +58,15 @@ class OllamaClient(NamedTuple):
         return reply
 
     def _http(self) -> Any:
-        return _clients.blocking(("ollama", self), lambda: self._make("Client"))._client
+        return _clients.blocking(("ollama", self), lambda: self._new("Client"))._client
 
     async def _ahttp(self) -> Any:
         client = await _clients.for_this_loop(
-            ("ollama", self), lambda: self._make("AsyncClient"), lambda client: client._client.aclose()
+            ("ollama", self), lambda: self._new("AsyncClient"), lambda client: client._client.aclose()
         )
         return client._client
 
-    def _make(self, name: str) -> Any:
+    def _new(self, name: str) -> Any:
         with warnings.catch_warnings():  # the package's own models warn when they are defined
             warnings.simplefilter("ignore")
             sdk: Any = need("ollama", "ollama", "Ollama's models")

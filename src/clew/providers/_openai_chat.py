@@ -29,7 +29,7 @@ class Quirks(NamedTuple):
     """How a service departs from OpenAI.
 
     max_tokens: name of the limit on the wire. reasoning: member of an assistant message that takes earlier reasoning
-    back, or "" when the service wants none. video: whether video_url parts are understood. tool_names: whether a tool
+    back, or "" when the service wants none. any_tool: the choice that means "some tool". video: whether video_url parts are understood. tool_names: whether a tool
     message carries its tool's name. stream_usage: whether to ask for usage in streams. seed: name of the seed.
     """
 
@@ -39,6 +39,7 @@ class Quirks(NamedTuple):
     tool_names: bool = False
     stream_usage: bool = True
     seed: str = "seed"
+    any_tool: str = "required"
 
 
 PLAIN = Quirks()
@@ -60,7 +61,7 @@ def encode(messages: Sequence[BaseMessage], options: b.JSON, quirks: Quirks = PL
             if value:
                 body["tools"] = b.tool_dicts(value)
         elif key == "tool_choice":
-            body["tool_choice"] = _tool_choice(value)
+            body["tool_choice"] = _tool_choice(value, quirks)
         else:
             body[key] = value
     if "tools" not in body:
@@ -69,11 +70,11 @@ def encode(messages: Sequence[BaseMessage], options: b.JSON, quirks: Quirks = PL
     return body
 
 
-def _tool_choice(value: Any) -> Any:
+def _tool_choice(value: Any, quirks: Quirks) -> Any:
     how, name = b.chosen(value)
     if how == "tool":
         return {"type": "function", "function": {"name": name}}
-    return value if how == "raw" else "required" if how == "any" else how
+    return value if how == "raw" else quirks.any_tool if how == "any" else how
 
 
 def encode_message(message: BaseMessage, quirks: Quirks = PLAIN) -> b.JSON:
@@ -154,7 +155,9 @@ def _assistant(message: AIMessage, quirks: Quirks) -> b.JSON:
         kind = block.get("type")
         if kind in ("tool_call", "invalid_tool_call"):
             function = {"name": block.get("name"), "arguments": b.arguments_text(block)}
-            calls.append({"id": block.get("id"), "type": "function", "function": function, **(block.get("extras") or {})})
+            calls.append(
+                {"id": block.get("id"), "type": "function", "function": function, **(block.get("extras") or {})}
+            )
         elif kind == "reasoning":
             _reasoning(block, quirks, out, parts)
         elif kind == "refusal":
@@ -257,7 +260,9 @@ def _thinking(item: b.JSON) -> str:
 
 
 def _audio(audio: b.JSON) -> b.Block:
-    return {"type": "audio", "base64": audio.get("data", ""), "id": audio.get("id"), "transcript": audio.get("transcript", "")}
+    block = {"type": "audio", "base64": audio.get("data", ""), "id": audio.get("id")}
+    expires = {"extras": {"expires_at": audio["expires_at"]}} if audio.get("expires_at") else {}
+    return {**block, "transcript": audio.get("transcript", ""), **expires}
 
 
 def _call(call: b.JSON) -> b.Block:
@@ -265,7 +270,9 @@ def _call(call: b.JSON) -> b.Block:
     custom = call.get("custom") or {}
     extras = {k: v for k, v in call.items() if k not in ("id", "type", "function", "index", "custom") and v is not None}
     if not function.get("name") and custom.get("name"):
-        return b.call_block(custom["name"], {"input": custom.get("input", "")}, call.get("id"), {**extras, "type": "custom"})
+        return b.call_block(
+            custom["name"], {"input": custom.get("input", "")}, call.get("id"), {**extras, "type": "custom"}
+        )
     return b.call_block(function.get("name"), function.get("arguments"), call.get("id") or None, extras)
 
 
@@ -275,7 +282,11 @@ def usage_of(usage: Any) -> b.JSON | None:
         return None
     inside, outside = usage.get("prompt_tokens_details") or {}, usage.get("completion_tokens_details") or {}
     given, made = usage["prompt_tokens"], usage.get("completion_tokens") or 0
-    out: b.JSON = {"input_tokens": given, "output_tokens": made, "total_tokens": usage.get("total_tokens") or given + made}
+    out: b.JSON = {
+        "input_tokens": given,
+        "output_tokens": made,
+        "total_tokens": usage.get("total_tokens") or given + made,
+    }
     cached = inside.get("cached_tokens") or usage.get("prompt_cache_hit_tokens") or usage.get("cache_read_input_tokens")
     written = inside.get("cache_write_tokens") or usage.get("cache_creation_input_tokens")
     if details := b.counts(cache_read=cached, cache_creation=written, audio=inside.get("audio_tokens")):

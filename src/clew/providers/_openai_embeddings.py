@@ -23,7 +23,9 @@ class OpenAIEmbeddings(BaseModel, Embeddings):
     service, base_url, api_key, timeout, max_retries: as in ChatOpenAI.
     """
 
-    model_config = ConfigDict(populate_by_name=True, protected_namespaces=(), defer_build=True, arbitrary_types_allowed=True)
+    model_config = ConfigDict(
+        populate_by_name=True, protected_namespaces=(), defer_build=True, arbitrary_types_allowed=True
+    )
 
     model: str = Field(default="text-embedding-3-small", validation_alias=AliasChoices("model", "model_name"))
     dimensions: int | None = None
@@ -37,7 +39,11 @@ class OpenAIEmbeddings(BaseModel, Embeddings):
 
     def embed_documents(self, texts: list[str]) -> list[list[float]]:
         """Return n vectors for n texts, in order."""
-        return [row for body in self._bodies(texts) for row in rows(retrying(lambda b=body: self._post(b), self.max_retries))]
+        return [
+            row
+            for body in self._bodies(texts)
+            for row in rows(retrying(lambda b=body: self._post(b), self.max_retries))
+        ]
 
     async def aembed_documents(self, texts: list[str]) -> list[list[float]]:
         """Return n vectors for n texts, in order."""
@@ -58,7 +64,8 @@ class OpenAIEmbeddings(BaseModel, Embeddings):
         more = {"dimensions": self.dimensions} if self.dimensions else {}
         starts = range(0, len(texts), self.chunk_size)
         return [
-            {"model": self.model, "input": texts[i : i + self.chunk_size], "encoding_format": "float", **more} for i in starts
+            {"model": self.model, "input": texts[i : i + self.chunk_size], "encoding_format": "float", **more}
+            for i in starts
         ]
 
     def _arguments(self) -> JSON:
@@ -75,7 +82,9 @@ class OpenAIEmbeddings(BaseModel, Embeddings):
         try:
             sdk = need("openai", "openai", "OpenAIEmbeddings")
             client = sdk_doors.blocking_client(sdk, "openai", "OpenAI", self._arguments())
-            return sdk_doors.decoded(client.post("/embeddings", cast_to=sdk_doors.response_type(sdk), body=body).content)
+            return sdk_doors.decoded(
+                client.post("/embeddings", cast_to=sdk_doors.response_type(sdk), body=body).content
+            )
         except Exception as error:
             raise wrap(error, "openai") or error from error
 

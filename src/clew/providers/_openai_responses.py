@@ -23,7 +23,16 @@ _FACTS = (
 )  # fmt: skip
 _MEDIA = ("url", "base64", "data", "file_id", "mime_type", "source_type", "filename")
 _RENAMED = {"max_tokens": "max_output_tokens", "max_completion_tokens": "max_output_tokens"}
-_NOT_HERE = ("n", "seed", "stream_options", "logit_bias", "presence_penalty", "frequency_penalty", "modalities", "audio")
+_NOT_HERE = (
+    "n",
+    "seed",
+    "stream_options",
+    "logit_bias",
+    "presence_penalty",
+    "frequency_penalty",
+    "modalities",
+    "audio",
+)
 
 
 # -- encode -----------------------------------------------------------------------------------------
@@ -97,7 +106,11 @@ def part(block: b.Block) -> b.JSON:
     """Return a content block as an input part."""
     kind = block.get("type")
     if kind in ("text", "text-plain"):
-        return {"type": "input_text", "text": block.get("text", ""), **b.beside(block, ("text", "mime_type", "title", "context"))}
+        return {
+            "type": "input_text",
+            "text": block.get("text", ""),
+            **b.beside(block, ("text", "mime_type", "title", "context")),
+        }
     if kind == "image_url":
         inner = block["image_url"]
         inner = {"url": inner} if isinstance(inner, str) else inner
@@ -115,7 +128,12 @@ def part(block: b.Block) -> b.JSON:
         return {"type": "input_image", **({"image_url": url} if url else {"file_id": value}), **more}
     if kind == "file" and how == "base64":
         name = block.get("filename") or more.pop("filename", None) or "file"
-        return {"type": "input_file", "filename": name, "file_data": b.data_url(value, b.need_mime(block, mime, WIRE)), **more}
+        return {
+            "type": "input_file",
+            "filename": name,
+            "file_data": b.data_url(value, b.need_mime(block, mime, WIRE)),
+            **more,
+        }
     if kind == "file" and how:
         return {"type": "input_file", "file_url" if how == "url" else "file_id": value, **more}
     if kind == "audio" and how == "base64":
@@ -130,7 +148,7 @@ def _assistant(message: AIMessage) -> list[b.JSON]:
         extras = block.get("extras") or {}
         if kind in ("tool_call", "invalid_tool_call"):
             call = {"type": "function_call", "call_id": block.get("id"), "name": block.get("name")}
-            items.append({**call, "arguments": b.arguments_text(block), **extras})
+            items.append({**call, "arguments": b.arguments_text(block), **_unless(extras, "item_id")})
         elif kind == "reasoning":
             if "item" in extras:
                 items.append({"type": "reasoning", "id": block.get("id"), **extras["item"]})
@@ -146,6 +164,10 @@ def _assistant(message: AIMessage) -> list[b.JSON]:
         elif kind not in ("server_tool_call", "server_tool_result"):
             raise cannot_carry(WIRE, f"{kind} content of an assistant")
     return items
+
+
+def _unless(values: b.JSON, *names: str) -> b.JSON:
+    return {k: v for k, v in values.items() if k not in names}
 
 
 def _say(items: list[b.JSON], block: b.Block, said: b.JSON) -> None:
@@ -194,6 +216,7 @@ def decode(body: b.JSON, provider: str = "openai") -> list[AIMessage]:
 
 def _facts(body: b.JSON, blocks: list[b.Block]) -> b.JSON:
     facts = {key: body[key] for key in _FACTS if body.get(key)}
+    facts["message_ids"] = [item.get("id") for item in body.get("output") or () if item.get("type") == "message"]
     facts["token_usage"] = body.get("usage")
     reason = (body.get("incomplete_details") or {}).get("reason")
     called = any(x["type"] in ("tool_call", "invalid_tool_call") for x in blocks)
@@ -213,16 +236,26 @@ def _item(item: b.JSON, logprobs: list[Any], *, with_id: bool) -> list[b.Block]:
     if kind == "image_generation_call" and item.get("result"):
         mime = f"image/{item.get('output_format') or 'png'}"
         rest = {k: v for k, v in item.items() if k != "result"}
-        return [{"type": "image", "base64": item["result"], "mime_type": mime, "id": item.get("id"), "extras": {"item": rest}}]
+        return [
+            {
+                "type": "image",
+                "base64": item["result"],
+                "mime_type": mime,
+                "id": item.get("id"),
+                "extras": {"item": rest},
+            }
+        ]
     if str(kind).endswith("_call"):
         name = str(kind).removesuffix("_call")
         args = item.get("action") or {k: item[k] for k in ("queries", "code", "arguments") if item.get(k)}
-        return [{"type": "server_tool_call", "id": item.get("id"), "name": name, "args": args, "extras": {"item": item}}]
+        return [
+            {"type": "server_tool_call", "id": item.get("id"), "name": name, "args": args, "extras": {"item": item}}
+        ]
     return [{"type": "non_standard", "value": item}]
 
 
 def _call_extras(item: b.JSON) -> b.JSON:
-    return {"namespace": item["namespace"]} if item.get("namespace") else {}
+    return {"item_id": item.get("id"), **({"namespace": item["namespace"]} if item.get("namespace") else {})}
 
 
 def _thoughts(item: b.JSON) -> str:
@@ -261,7 +294,11 @@ def usage_of(usage: Any) -> b.JSON | None:
     if not isinstance(usage, dict) or usage.get("input_tokens") is None:
         return None
     given, made = usage["input_tokens"], usage.get("output_tokens") or 0
-    out: b.JSON = {"input_tokens": given, "output_tokens": made, "total_tokens": usage.get("total_tokens") or given + made}
+    out: b.JSON = {
+        "input_tokens": given,
+        "output_tokens": made,
+        "total_tokens": usage.get("total_tokens") or given + made,
+    }
     if details := b.counts(cache_read=(usage.get("input_tokens_details") or {}).get("cached_tokens")):
         out["input_token_details"] = details
     if details := b.counts(reasoning=(usage.get("output_tokens_details") or {}).get("reasoning_tokens")):
@@ -344,6 +381,7 @@ def _added(event: b.JSON, into: b.StreamState) -> AIMessageChunk | None:
 
 def _done(event: b.JSON, into: b.StreamState) -> AIMessageChunk | None:
     item, index = event["item"], event["output_index"]
+    into.memory.setdefault("items", []).append(item)
     if item["type"] == "reasoning":
         seen = _thoughts(item) if ("thought", index) in into.memory else ""
         block = {"type": "reasoning", "id": item.get("id"), "extras": {"item": _rest(item)}}
@@ -362,6 +400,7 @@ def _done(event: b.JSON, into: b.StreamState) -> AIMessageChunk | None:
 def _complete(response: b.JSON, into: b.StreamState) -> None:
     into.finished = True
     into.usage = response.get("usage") or {}
+    response = {**response, "output": response.get("output") or into.memory.get("items", [])}
     called = [{"type": "tool_call"} for item in response.get("output") or () if item.get("type") == "function_call"]
     into.facts.update(_facts(response, called))
 

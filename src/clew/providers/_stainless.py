@@ -77,7 +77,12 @@ class StainlessChatModel(WireChatModel):
     async def _aopen(self, body: JSON) -> AsyncEvents:
         sdk, client, options = self._sdk(), await self._aclient(), self._request_options(body)
         reply = await client.post(
-            self._path(), cast_to=response_type(sdk), body=body, options=options, stream=True, stream_cls=sdk.AsyncStream
+            self._path(),
+            cast_to=response_type(sdk),
+            body=body,
+            options=options,
+            stream=True,
+            stream_cls=sdk.AsyncStream,
         )
         return AsyncEvents(_astream(reply), reply.aclose)
 

@@ -51,7 +51,7 @@ SERVICES: dict[str, Service] = {
     "lmstudio": Service("http://127.0.0.1:1234/v1", (), _THINKS, needs_key=False),
     "mistral": Service(
         "https://api.mistral.ai/v1", ("MISTRAL_API_KEY",),
-        Quirks(tool_names=True, stream_usage=False, seed="random_seed", reasoning="thinking"),
+        Quirks(tool_names=True, stream_usage=False, seed="random_seed", reasoning="thinking", any_tool="any"),
     ),
     "moonshot": Service("https://api.moonshot.ai/v1", ("MOONSHOT_API_KEY",), _THINKS),
     "nvidia": Service("https://integrate.api.nvidia.com/v1", ("NVIDIA_API_KEY",), _THINKS),

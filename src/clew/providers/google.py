@@ -6,7 +6,6 @@ keys and credentials; bodies stay ours.
 
 from __future__ import annotations
 
-import os
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import msgspec
@@ -59,7 +58,10 @@ class ChatGoogleGenerativeAI(WireChatModel):
         return {"api_key": "GOOGLE_API_KEY"}
 
     def _get_ls_params(self, stop: list[str] | None = None, **kwargs: Any) -> Any:
-        return {**super()._get_ls_params(stop, **kwargs), "ls_provider": "google_vertexai" if self.vertexai else "google_genai"}
+        return {
+            **super()._get_ls_params(stop, **kwargs),
+            "ls_provider": "google_vertexai" if self.vertexai else "google_genai",
+        }
 
     def _params(self) -> JSON:
         names = (
@@ -93,17 +95,17 @@ class ChatGoogleGenerativeAI(WireChatModel):
         )  # fmt: skip
 
     def _post(self, body: JSON) -> JSON:
-        return msgspec.json.decode(self._client().post(body.pop("_path"), body))
+        return msgspec.json.decode(self._client().post(*_split(body)))
 
     async def _apost(self, body: JSON) -> JSON:
-        return msgspec.json.decode(await self._client().apost(body.pop("_path"), body))
+        return msgspec.json.decode(await self._client().apost(*_split(body)))
 
     def _open(self, body: JSON) -> Events:
-        reply = self._client().open(body.pop("_path"), body)
+        reply = self._client().open(*_split(body))
         return Events(_stream(reply), reply.close)
 
     async def _aopen(self, body: JSON) -> AsyncEvents:
-        reply = await self._client().aopen(body.pop("_path"), body)
+        reply = await self._client().aopen(*_split(body))
         return AsyncEvents(_astream(reply), reply.aclose)
 
 
@@ -124,6 +126,11 @@ def wire_path(model: str, *, vertex: bool, stream: bool) -> str:
     return f"{model}:streamGenerateContent?alt=sse" if stream else f"{model}:generateContent"
 
 
+def _split(body: JSON) -> tuple[str, JSON]:
+    """Return (path, body)."""
+    return body.pop("_path"), body
+
+
 def _stream(reply: Any) -> Iterator[JSON]:
     for _, data in events(reply.iter_bytes()):
         yield msgspec.json.decode(data)
@@ -132,8 +139,3 @@ def _stream(reply: Any) -> Iterator[JSON]:
 async def _astream(reply: Any) -> AsyncIterator[JSON]:
     async for _, data in aevents(reply.aiter_bytes()):
         yield msgspec.json.decode(data)
-
-
-def default_key() -> str | None:
-    """Return the key from the environment."""
-    return os.environ.get("GOOGLE_API_KEY") or os.environ.get("GEMINI_API_KEY")

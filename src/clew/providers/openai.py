@@ -95,7 +95,9 @@ class ChatOpenAI(StainlessChatModel):
                 options.setdefault(wire_name, options.pop(name))
         if options.get("stream"):
             if (options.get("n") or 1) > 1:
-                raise ModelInvalidRequestError("n > 1 can't be streamed: use invoke or generate", provider=self.provider)
+                raise ModelInvalidRequestError(
+                    "n > 1 can't be streamed: use invoke or generate", provider=self.provider
+                )
             if self.stream_usage and quirks.stream_usage:
                 options.setdefault("stream_options", {"include_usage": True})
         return chat.encode(messages, options, quirks)
