@@ -37,7 +37,11 @@ NO_ANSWER = {
 
 
 def no_answer(ex: recorded.Exchange) -> type[Exception] | None:
-    if "error_in_stream" in ex["tags"] or "safety_block" in ex["tags"] or "messages is required" in ex["response"]["body_text"]:
+    if (
+        "error_in_stream" in ex["tags"]
+        or "safety_block" in ex["tags"]
+        or "messages is required" in ex["response"]["body_text"]
+    ):
         return next(cls for text, cls in NO_ANSWER.items() if text in ex["response"]["body_text"])
     return None
 
