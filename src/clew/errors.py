@@ -19,11 +19,13 @@
     ├─ BudgetExceededError                      the next call would pass a limit that the caller set
     ├─ OutputParserException(ValueError)        .llm_output
     ├─ ToolError / ToolException                .tool .call_id
+    │  └─ ToolTimeoutError(TimeoutError)        the tool ran longer than its timeout
     ├─ StorageError                             .backend
     │  ├─ StorageCorruptError                   the file or row is not what clew wrote
     │  └─ StorageConflictError                  another writer was first (compare-and-set)
     └─ WorkflowError
        ├─ MissingThreadError(ValueError)        a saver is set and no thread_id given
+       ├─ MissingSaverError(ValueError)         this needs a saver, and the workflow has none
        ├─ EmptyInputError(ValueError)           nothing to continue
        ├─ ThreadBusyError(RuntimeError)         the thread has a run in progress
        ├─ PendingInterruptError(RuntimeError)   a new input while a question waits for its answer
@@ -186,6 +188,10 @@ class ToolError(ClewError):
 ToolException = ToolError
 
 
+class ToolTimeoutError(ToolError, TimeoutError):
+    """A tool ran longer than its timeout allows."""
+
+
 # -- storage ----------------------------------------------------------------------------------------
 
 
@@ -217,6 +223,10 @@ class WorkflowError(ClewError):
 
 class MissingThreadError(WorkflowError, ValueError):
     """The workflow saves its progress and was not told on which thread."""
+
+
+class MissingSaverError(WorkflowError, ValueError):
+    """What was asked needs a saver, and the workflow was made without one."""
 
 
 class EmptyInputError(WorkflowError, ValueError):

@@ -79,6 +79,11 @@ class Signature:
         return frozenset(name for name in self.parameters if is_injected(self.hints.get(name)))
 
     @property
+    def made(self) -> type[BaseModel] | None:
+        """The model, if it was asked for."""
+        return self._model
+
+    @property
     def model(self) -> type[BaseModel]:
         """A pydantic model of the arguments (config left out, injected ones included)."""
         if self._model is None:
@@ -143,10 +148,10 @@ def is_config(hint: Any) -> bool:
 
 def is_injected(hint: Any) -> bool:
     """Whether an annotation marks an argument as injected."""
-    if isinstance(hint, type) and issubclass(hint, DirectlyInjectedToolArg):
+    if isinstance(hint, type) and issubclass(hint, (InjectedToolArg, DirectlyInjectedToolArg)):
         return True
     origin = get_origin(hint)
-    if isinstance(origin, type) and issubclass(origin, DirectlyInjectedToolArg):
+    if isinstance(origin, type) and issubclass(origin, (InjectedToolArg, DirectlyInjectedToolArg)):
         return True
     if origin is not Annotated:
         return any(is_injected(arg) for arg in get_args(hint)) if origin in _UNIONS else False
