@@ -100,7 +100,7 @@ TABLE = [
     (
         "pruning by tokens: messages counted per message",
         "pruning",
-        "{messages_counted_per_message:.1f}",
+        "{messages_counted_per_message:.2f}",
         "≤ 1",
     ),
     ("… cost per message at 1,000 over that at 250", "pruning", "{growth:.1f} ×", "about 1 ×"),

@@ -26,7 +26,7 @@ def open_history(file: Path, session: str) -> BaseChatMessageHistory:
     return SQLChatMessageHistory(session_id=session, connection=f"sqlite:///{file.absolute()}")
 
 
-def conversation(spec: str, file: Path, **options: object) -> Any:
+def conversation(spec: str, file: Path, **options: Any) -> Any:
     """A runnable that answers a message and keeps both sides of the turn in the file."""
     from clew.prompts import ChatPromptTemplate, MessagesPlaceholder
     from clew.runnables.history import RunnableWithMessageHistory
@@ -34,9 +34,13 @@ def conversation(spec: str, file: Path, **options: object) -> Any:
     prompt = ChatPromptTemplate.from_messages(
         [("system", SYSTEM), MessagesPlaceholder("history"), MessagesPlaceholder("question")]
     )
+
+    def kept(session_id: str) -> BaseChatMessageHistory:
+        return open_history(file, session_id)
+
     return RunnableWithMessageHistory(
         prompt | open_model(spec, **options),
-        lambda session_id: open_history(file, session_id),
+        kept,
         input_messages_key="question",
         history_messages_key="history",
     )

@@ -128,7 +128,7 @@ def _chat(file: Path, log: Path, spec: str, text: str) -> None:
 
     before = len(chat.open_history(file, "demo").messages)
     say(f"  process {os.getpid()} finds {before} earlier messages in the file\n  you:   {text}\n  model: ")
-    options: dict[str, object] = {} if spec == "scripted" else {"max_tokens": 60, "temperature": 0}
+    options: dict[str, Any] = {} if spec == "scripted" else {"max_tokens": 60, "temperature": 0}
     chat.say(chat.conversation(spec, file, **options), "demo", text)
     say(f"  the file now holds {len(chat.open_history(file, 'demo').messages)} messages of this chat\n")
 

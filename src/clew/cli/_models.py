@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from clew.errors import ClewError
 
@@ -40,7 +40,7 @@ class Choice:
         return self.spec == "scripted"
 
 
-def open_model(spec: str, script: str = SCRIPT, **options: object) -> BaseChatModel:
+def open_model(spec: str, script: str = SCRIPT, **options: Any) -> BaseChatModel:
     """Make the model that `spec` names: "scripted", or "provider:model".
 
     script: what the scripted model answers. options: passed on to real models (temperature, max_tokens …).

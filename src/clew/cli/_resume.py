@@ -9,7 +9,7 @@ import importlib
 import json
 import sys
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from rich.console import Console
 
@@ -53,11 +53,11 @@ def go_on(file: Path, thread: str, target: str, answer: str | None, question: st
         if answer is not None:
             value = parse_answer(answer)
             given = Command(resume={question: value} if question else value)
-        result = workflow.invoke(given, {"configurable": {"thread_id": thread}})
-    waiting = result.get("__interrupt__") if isinstance(result, dict) else None
+        result: Any = workflow.invoke(given, {"configurable": {"thread_id": thread}})
+    waiting: Any = cast("dict[str, Any]", result).get("__interrupt__") if isinstance(result, dict) else None
     if waiting:
         for one in waiting:
             console.print(f"[yellow]waits for an answer[/yellow] ({one.id}): {one.value}", markup=True)
     else:
-        console.print(str(result), markup=False)
+        console.print(f"{result}", markup=False)
     return 0
