@@ -51,8 +51,8 @@ CORE = {
         "StrOutputParser",
     ],
 }
-FOREIGN = ("langchain", "langchain_core", "langchain_classic")
-"""First parts of ids in data written by the systems that people come from; only the class name counts there."""
+FOREIGN = ("clew", "langchain", "langchain_core", "langchain_classic")
+"""First parts of ids (ours, and those of the systems that people come from) in which only the class name counts."""
 
 
 def loads(
