@@ -52,6 +52,8 @@ def decoder(registry: Registry) -> Decoder[Any]:
 
 def _make(registry: Registry) -> Decoder[Any]:
     def hook(code: int, raw: memoryview) -> Any:
+        if code == T.MESSAGE:
+            return _message(raw)
         data = inner(raw)
         if code == T.OBJECT:
             return _object(registry, data)
@@ -61,6 +63,10 @@ def _make(registry: Registry) -> Decoder[Any]:
         try:
             if handler is not None:
                 return handler.build(data)
+            if code == T.MESSAGE_FIELDS:
+                from clew.messages._wire import from_fields
+
+                return from_fields(data)
             if code == T.ERROR:
                 from clew._serde._exceptions import build
 
@@ -76,6 +82,15 @@ def _make(registry: Registry) -> Decoder[Any]:
     made: Decoder[Any] = Decoder(ext_hook=hook)
     inner = made.decode
     return made
+
+
+def _message(raw: memoryview) -> Any:
+    from clew.messages._wire import decode_message
+
+    try:
+        return decode_message(raw)  # type: ignore[arg-type] - any buffer will do
+    except ValueError as error:
+        raise DeserializationError(f"a stored message is damaged: {error}") from error
 
 
 def _object(registry: Registry, data: Any) -> Any:

@@ -22,9 +22,11 @@ if TYPE_CHECKING:
 
 MAX_DEPTH = 880  # levels; an extension counts twice, since reading one takes two calls
 _ATOMS = frozenset({NoneType, bool, int, float, str, bytes})
+_CAREFUL = _ATOMS - {int, str}
 _MIN, _MAX = -(2**63), 2**64 - 1
-_PLAIN = 0  # not an extension's code: the value goes as it is
+_NESTED, _DONE = True, False
 _to_bytes = Encoder().encode
+_messages: set[Any] = set()  # clew's own classes of messages, once one was met
 
 
 class Refused(Exception):  # noqa: N818 - a signal between floors of this package, never shown
@@ -39,10 +41,15 @@ def encode(value: Any, *, registry: Registry = default) -> bytes:
     Cost: 0.3 µs for a small value of plain types, 1-3 µs for a message, then linear.
     """
     try:
+        kind = type(value)
         try:
-            return _to_bytes(value if type(value) in _ATOMS else _Walk(registry, careful=False).pack(value))
+            if kind in _ATOMS or (
+                kind is dict and _ATOMS.issuperset(map(type, value)) and _ATOMS.issuperset(map(type, value.values()))
+            ):
+                return _to_bytes(value)
+            return _to_bytes(_Walk(registry).pack(value))
         except (OverflowError, UnicodeEncodeError):  # a big int or half a surrogate pair, somewhere
-            return _to_bytes(_Walk(registry, careful=True).pack(value))
+            return _to_bytes(_Walk(registry, _CAREFUL).pack(value))
     except RecursionError:
         return _on_a_fresh_stack(value, registry)
     except Refused as refused:
@@ -50,13 +57,13 @@ def encode(value: Any, *, registry: Registry = default) -> bytes:
 
 
 class _Walk:
-    """One pass over a value. careful: look at every int and str too."""
+    """One pass over a value. atoms: the types that go as they are; without int and str, each of those is looked at."""
 
     __slots__ = ("atoms", "depth", "registry")
 
-    def __init__(self, registry: Registry, *, careful: bool) -> None:
+    def __init__(self, registry: Registry, atoms: frozenset[Any] = _ATOMS) -> None:
         self.registry = registry
-        self.atoms = _ATOMS - {int, str} if careful else _ATOMS
+        self.atoms = atoms
         self.depth = 0
 
     def pack(self, value: Any) -> Any:
@@ -84,38 +91,44 @@ class _Walk:
                 for one in value:
                     packed.append(one if type(one) in atoms else self.pack(one))
         else:
-            code, data, nested = self.split(kind, value)
-            if code == _PLAIN:
-                packed = data
-            else:
-                packed = Ext(code, _to_bytes(self.pack(data) if nested else data))
+            code, data, form = self.split(kind, value)
+            if form is _NESTED:
+                data = _to_bytes(self.pack(data))
+            packed = Ext(code, data) if code else data
         self.depth -= 1
         return packed
 
     def split(self, kind: type[Any], value: Any) -> tuple[int, Any, bool]:
-        """Return (code, data, whether the data must be packed in turn) of a value that is no plain list or dict."""
-        if kind is int and _MIN <= value <= _MAX:
-            return _PLAIN, value, False
-        if kind is str and _is_unicode(value):
-            return _PLAIN, value, False
+        """Take apart a value that is no plain list or dict.
+
+        Returns: (code, data, _NESTED) when the data must be packed in turn; (code, bytes, _DONE) when it is encoded;
+        (0, value, _DONE) when the value goes as it is.
+        """
+        if (kind is int and _MIN <= value <= _MAX) or (kind is str and _is_unicode(value)):
+            return 0, value, _DONE
+        if kind in _messages or (kind.__module__.startswith("clew.messages.") and kind in _load_messages()):
+            return self._message(value)
         entry = self.registry.of_class(kind)
         if entry is not None:
             data = [entry.tag, entry.shape.take(value)]
             if entry.version != 1:
                 data.append(entry.version)
-            return T.OBJECT, data, True
+            return T.OBJECT, data, _NESTED
         handler = T.by_type.get(kind)
         if handler is None and load_for_type(kind):
             handler = T.by_type.get(kind)
         if handler is not None:
             try:
-                return handler.code, handler.take(value), handler.nested
+                data = handler.take(value)
             except T.Unfit as unfit:
                 raise Refused(unfit.args[0], value) from None
+            if handler.nested:
+                return handler.code, data, _NESTED
+            return handler.code, _to_bytes(data), _DONE
         if issubclass(kind, BaseException):
             from clew._serde._exceptions import take
 
-            return T.ERROR, take(value, self._fits), True
+            return T.ERROR, take(value, self._fits), _NESTED
         if load_known(kind, self.registry):
             return self.split(kind, value)
         raise Refused(_advice(kind), value)
@@ -154,10 +167,18 @@ class _Walk:
             for one in value:
                 items.append(one if type(one) in atoms else (yield one))
             return items
-        code, data, nested = self.split(kind, value)
-        if code == _PLAIN:
-            return data
-        return Ext(code, _to_bytes((yield data) if nested else data))
+        code, data, form = self.split(kind, value)
+        if form is _NESTED:
+            data = _to_bytes((yield data))
+        return Ext(code, data) if code else data
+
+    def _message(self, message: Any) -> tuple[int, Any, bool]:
+        """Take a message of clew's own apart: in C when it holds nothing that msgpack lacks."""
+        from clew.messages import _wire
+
+        if self.atoms is _ATOMS and _wire.is_plain(message):
+            return T.MESSAGE, _wire.encode_message(message), _DONE
+        return T.MESSAGE_FIELDS, _wire.to_fields(message), _NESTED
 
     def _fits(self, value: Any) -> bool:
         """Whether a value can be kept; for the parts of an exception that may be left out."""
@@ -166,6 +187,14 @@ class _Walk:
         except SerializationError:
             return False
         return True
+
+
+def _load_messages() -> set[Any]:
+    """Return clew's own classes of messages; called once one of them is met."""
+    from clew.messages.base import REGISTRY
+
+    _messages.update(REGISTRY.values())
+    return _messages
 
 
 def _is_unicode(text: str) -> bool:
@@ -213,7 +242,7 @@ def _short(value: Any) -> str:
 def _on_a_fresh_stack(value: Any, registry: Registry) -> bytes:
     """Try once more in a thread of its own, whose stack is empty: the caller's may be deep already."""
     try:
-        return in_thread(lambda: _to_bytes(_Walk(registry, careful=True).pack_deep(value)))
+        return in_thread(lambda: _to_bytes(_Walk(registry, _CAREFUL).pack_deep(value)))
     except Refused as refused:
         _explain(value, registry, refused)
 
