@@ -66,13 +66,13 @@ def group_copy(manager: Any, kind: type[Any], group: type[Any]) -> Any:
     """Return a copy of a group's manager as another kind of manager, or as a group."""
     more = {"parent_run_manager": manager.parent_run_manager} if issubclass(kind, group) else {}
     return kind(
-        list(manager.handlers),
-        list(manager.inheritable_handlers),
+        manager.handlers,
+        manager.inheritable_handlers,
         manager.parent_run_id,
-        tags=list(manager.tags),
-        inheritable_tags=list(manager.inheritable_tags),
-        metadata=dict(manager.metadata),
-        inheritable_metadata=dict(manager.inheritable_metadata),
+        tags=manager.tags,
+        inheritable_tags=manager.inheritable_tags,
+        metadata=manager.metadata,
+        inheritable_metadata=manager.inheritable_metadata,
         **more,
     )
 

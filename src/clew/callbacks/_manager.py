@@ -88,15 +88,10 @@ class BaseCallbackManager:
         return self._copy_into(type(self))
 
     def _copy_into(self, kind: type[Any]) -> Any:
-        return kind(
-            list(self.handlers),
-            list(self.inheritable_handlers),
-            self.parent_run_id,
-            tags=list(self.tags),
-            inheritable_tags=list(self.inheritable_tags),
-            metadata=dict(self.metadata),
-            inheritable_metadata=dict(self.inheritable_metadata),
-        )
+        copy = kind(self.handlers, self.inheritable_handlers, self.parent_run_id)
+        copy.tags, copy.inheritable_tags = self.tags, self.inheritable_tags
+        copy.metadata, copy.inheritable_metadata = self.metadata, self.inheritable_metadata
+        return copy
 
     def merge(self, other: BaseCallbackManager) -> Self:
         """Return a manager with the handlers, tags and metadata of both."""
@@ -112,12 +107,13 @@ class BaseCallbackManager:
         merged.add_metadata(other.metadata, False)
         return merged
 
+    # Lists and dicts are replaced, never changed: copies, children and runs share them.
+
     def add_handler(self, handler: BaseCallbackHandler, inherit: bool = True) -> None:
         """Add a handler, unless it is there."""
-        if not any(handler is known for known in self.handlers):
-            self.handlers.append(handler)
-        if inherit and not any(handler is known for known in self.inheritable_handlers):
-            self.inheritable_handlers.append(handler)
+        self.handlers = with_handler(self.handlers, handler)
+        if inherit:
+            self.inheritable_handlers = with_handler(self.inheritable_handlers, handler)
 
     def remove_handler(self, handler: BaseCallbackHandler) -> None:
         """Take a handler away."""
@@ -136,9 +132,9 @@ class BaseCallbackManager:
 
     def add_tags(self, tags: list[str], inherit: bool = True) -> None:
         """Add tags that are not there yet."""
-        self.tags.extend([tag for tag in dict.fromkeys(tags) if tag not in self.tags])
+        self.tags = with_tags(self.tags, tags)
         if inherit:
-            self.inheritable_tags.extend([tag for tag in dict.fromkeys(tags) if tag not in self.inheritable_tags])
+            self.inheritable_tags = with_tags(self.inheritable_tags, tags)
 
     def remove_tags(self, tags: list[str]) -> None:
         """Take tags away."""
@@ -147,15 +143,15 @@ class BaseCallbackManager:
 
     def add_metadata(self, metadata: dict[str, Any], inherit: bool = True) -> None:
         """Add metadata; the newer value of a key wins."""
-        self.metadata.update(metadata)
-        if inherit:
-            self.inheritable_metadata.update(metadata)
+        if metadata:
+            self.metadata = {**self.metadata, **metadata}
+            if inherit:
+                self.inheritable_metadata = {**self.inheritable_metadata, **metadata}
 
     def remove_metadata(self, keys: list[str]) -> None:
         """Take metadata away."""
-        for key in keys:
-            self.metadata.pop(key, None)
-            self.inheritable_metadata.pop(key, None)
+        self.metadata = {key: value for key, value in self.metadata.items() if key not in keys}
+        self.inheritable_metadata = {k: v for k, v in self.inheritable_metadata.items() if k not in keys}
 
     @classmethod
     def configure(
@@ -174,6 +170,8 @@ class BaseCallbackManager:
         """
         if isinstance(inheritable_callbacks, BaseCallbackManager):
             manager = inheritable_callbacks._copy_into(cls)
+        elif inheritable_callbacks and len(inheritable_callbacks) == 1:  # the usual case, without a search
+            manager = cls([inheritable_callbacks[0]], [inheritable_callbacks[0]])
         else:
             manager = cls([])
             for handler in inheritable_callbacks or ():
@@ -187,10 +185,14 @@ class BaseCallbackManager:
             manager.add_handler(handler)
         if verbose or _globals.debugging or _globals.verbose:
             _add_printers(manager, verbose)
-        manager.add_tags(inheritable_tags or [])
-        manager.add_tags(local_tags or [], False)
-        manager.add_metadata(inheritable_metadata or {})
-        manager.add_metadata(local_metadata or {}, False)
+        if inheritable_tags:
+            manager.add_tags(inheritable_tags)
+        if local_tags:
+            manager.add_tags(local_tags, False)
+        if inheritable_metadata:
+            manager.add_metadata(inheritable_metadata)
+        if local_metadata:
+            manager.add_metadata(local_metadata, False)
         return manager
 
     def _run_manager(self, kind: type[Any], run_id: UUID) -> Any:
@@ -204,6 +206,22 @@ class BaseCallbackManager:
             metadata=self.metadata,
             inheritable_metadata=self.inheritable_metadata,
         )
+
+
+def with_handler(handlers: list[BaseCallbackHandler], handler: BaseCallbackHandler) -> list[BaseCallbackHandler]:
+    """Return handlers with another, if it is not among them (by identity)."""
+    for known in handlers:
+        if known is handler:
+            return handlers
+    return [*handlers, handler]
+
+
+def with_tags(tags: list[str], more: list[str]) -> list[str]:
+    """Return tags with those of others that are not among them, in order."""
+    if not tags:
+        return list(dict.fromkeys(more))
+    added = [tag for tag in dict.fromkeys(more) if tag not in tags]
+    return [*tags, *added] if added else tags
 
 
 def _add_printers(manager: BaseCallbackManager, verbose: bool) -> None:

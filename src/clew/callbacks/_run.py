@@ -72,15 +72,9 @@ class BaseRunManager:
         )
 
     def _child_manager(self, kind: type[Any], tag: str | None) -> Any:
-        manager = kind(
-            list(self.inheritable_handlers),
-            list(self.inheritable_handlers),
-            self.run_id,
-            tags=list(self.inheritable_tags),
-            inheritable_tags=list(self.inheritable_tags),
-            metadata=dict(self.inheritable_metadata),
-            inheritable_metadata=dict(self.inheritable_metadata),
-        )
+        manager = kind(self.inheritable_handlers, self.inheritable_handlers, self.run_id)
+        manager.tags = manager.inheritable_tags = self.inheritable_tags
+        manager.metadata = manager.inheritable_metadata = self.inheritable_metadata
         if tag is not None:
             manager.add_tags([tag], False)
         return manager

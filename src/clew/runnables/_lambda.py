@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+from types import AsyncGeneratorType, CoroutineType, GeneratorType
 from typing import TYPE_CHECKING, Any, cast
 
 from clew.errors import GraphRecursionError
@@ -96,7 +97,7 @@ class RunnableLambda(Runnable[Any, Any]):
         """
         if config is None and self._bare and plain():
             output = self.func(input, **kwargs)
-            if not _needs_settling(output):
+            if not needs_settling(output):
                 return output
             return self._settle(output, input, ensure_config(), kwargs)
         function = self._blocking()
@@ -104,7 +105,7 @@ class RunnableLambda(Runnable[Any, Any]):
         def body(value: Any, config: RunnableConfig, run: Any) -> Any:
             below = child_config(config, run)
             output = in_context(below, function, value, **_arguments(self._func_wants, below, run), **kwargs)
-            return in_context(below, self._settle, output, value, below, kwargs) if _needs_settling(output) else output
+            return in_context(below, self._settle, output, value, below, kwargs) if needs_settling(output) else output
 
         return call_observed(self, body, input, config)
 
@@ -115,7 +116,7 @@ class RunnableLambda(Runnable[Any, Any]):
 
     def _settle(self, output: Any, input: Any, config: RunnableConfig, kwargs: dict[str, Any]) -> Any:
         """Return what a runnable, generator or misplaced coroutine returned by the function stands for."""
-        if getattr(output, "_is_runnable", False):
+        if _is_runnable(output):
             return output.invoke(input, deeper(config), **kwargs)
         if inspect.isgenerator(output):
             return joined(list(output)) if self._generates else output
@@ -128,7 +129,7 @@ class RunnableLambda(Runnable[Any, Any]):
             output = self.afunc(input, **kwargs)
             if not hasattr(output, "__aiter__"):
                 output = await output
-            if not _needs_settling(output):
+            if not needs_settling(output):
                 return output
             return await self._asettle(output, input, ensure_config(), kwargs)
 
@@ -147,7 +148,7 @@ class RunnableLambda(Runnable[Any, Any]):
             blocking_run = run.get_sync() if run is not None and "run_manager" in self._func_wants else run
             more = _arguments(self._func_wants, config, blocking_run)
             output = await run_in_executor(config, self._run_blocking, input, more, kwargs)
-        return await self._asettle(output, input, config, kwargs) if _needs_settling(output) else output
+        return await self._asettle(output, input, config, kwargs) if needs_settling(output) else output
 
     def _run_blocking(self, input: Any, more: dict[str, Any], kwargs: dict[str, Any]) -> Any:
         output = self.func(input, **more, **kwargs)
@@ -156,7 +157,7 @@ class RunnableLambda(Runnable[Any, Any]):
     async def _asettle(self, output: Any, input: Any, config: RunnableConfig, kwargs: dict[str, Any]) -> Any:
         if inspect.isawaitable(output):
             output = await output
-        if getattr(output, "_is_runnable", False):
+        if _is_runnable(output):
             return await output.ainvoke(input, deeper(config), **kwargs)
         if hasattr(output, "__aiter__") and self.afunc is not None and is_async_generator(self.afunc):
             return joined([chunk async for chunk in output])
@@ -169,12 +170,12 @@ class RunnableLambda(Runnable[Any, Any]):
         def body(value: Any, config: RunnableConfig, run: Any) -> Iterator[Any]:
             below = child_config(config, run)
             output = in_context(below, function, value, **_arguments(self._func_wants, below, run), **kwargs)
-            if getattr(output, "_is_runnable", False):
+            if _is_runnable(output):
                 yield from output.stream(value, deeper(below), **kwargs)
             elif self._generates:
                 yield from paced(below, output)
             else:
-                yield in_context(below, self._settle, output, value, below, kwargs) if _needs_settling(output) else output
+                yield in_context(below, self._settle, output, value, below, kwargs) if needs_settling(output) else output
 
         if config is None and plain():
             return body(input, ensure_config(), None) if not self._bare else self._stream_plain(input, kwargs)
@@ -182,10 +183,10 @@ class RunnableLambda(Runnable[Any, Any]):
 
     def _stream_plain(self, input: Any, kwargs: dict[str, Any]) -> Iterator[Any]:
         output = self.func(input, **kwargs)
-        if getattr(output, "_is_runnable", False):
+        if _is_runnable(output):
             yield from output.stream(input, deeper(ensure_config()), **kwargs)
         else:
-            yield self._settle(output, input, ensure_config(), kwargs) if _needs_settling(output) else output
+            yield self._settle(output, input, ensure_config(), kwargs) if needs_settling(output) else output
 
     def astream(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> AsyncIterator[Any]:
         """Yield what the function yields, or its output in one piece; a runnable that it returns is streamed."""
@@ -199,7 +200,7 @@ class RunnableLambda(Runnable[Any, Any]):
                         yield chunk
                 return
             output = await ain_context(below, self._afirst, value, below, run, kwargs)
-            if getattr(output, "_is_runnable", False):
+            if _is_runnable(output):
                 async with closing(output.astream(value, deeper(below), **kwargs)) as chunks:
                     async for chunk in chunks:
                         yield chunk
@@ -219,6 +220,15 @@ class RunnableLambda(Runnable[Any, Any]):
         else:
             output = self.afunc(input, **_arguments(self._afunc_wants, config, run), **kwargs)
         return await output if inspect.isawaitable(output) else output
+
+    def hop(self) -> Callable[[Any], Any] | None:
+        """Return the function if `ainvoke` does no more than run it in a worker thread."""
+        own = type(self).invoke is RunnableLambda.invoke and type(self).ainvoke is RunnableLambda.ainvoke
+        return self.func if own and self._bare and self.afunc is None else None
+
+    async def asettle(self, output: Any, input: Any) -> Any:
+        """Return what the function's output stands for, where it was run by itself in a worker thread."""
+        return await self._asettle(output, input, ensure_config(), {})
 
     @property
     def deps(self) -> list[Runnable[Any, Any]]:
@@ -253,13 +263,17 @@ class RunnableLambda(Runnable[Any, Any]):
         return return_type(self.func or self.afunc)
 
 
-def _needs_settling(output: Any) -> bool:
-    return (
-        getattr(output, "_is_runnable", False) is True
-        or inspect.isgenerator(output)
-        or inspect.iscoroutine(output)
-        or inspect.isasyncgen(output)
-    )
+_SETTLED_LATER = frozenset({GeneratorType, CoroutineType, AsyncGeneratorType})
+
+
+def _is_runnable(output: Any) -> bool:
+    return getattr(output.__class__, "_is_runnable", False)
+
+
+def needs_settling(output: Any) -> bool:
+    """Tell whether what a function returned stands for something else: a runnable, a generator, a coroutine."""
+    kind = output.__class__
+    return kind in _SETTLED_LATER or getattr(kind, "_is_runnable", False)
 
 
 def _arguments(wants: frozenset[str], config: RunnableConfig, run: Any) -> dict[str, Any]:

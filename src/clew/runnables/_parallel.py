@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import threading
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
+from clew._pool import run_in_executor
 from clew.runnables._entry import acall_observed, call_observed, child_config, plain
-from clew.runnables._stream import astream_observed, closing, once, stream_observed
+from clew.runnables._lambda import RunnableLambda, needs_settling
+from clew.runnables._stream import astream_observed, closing, stream_observed
 from clew.runnables._together import arun_together, run_together
 from clew.runnables.base import Runnable, coerce_to_runnable
 from clew.runnables.utils import AddableDict
@@ -24,7 +26,7 @@ class RunnableParallel(Runnable[Any, dict[str, Any]]):
     Streamed, it yields dicts of one key, as the chunks of the steps come; they can be added up.
     """
 
-    __slots__ = ("_named", "name", "steps__")
+    __slots__ = ("_hops", "_named", "name", "steps__")
 
     def __init__(
         self,
@@ -37,6 +39,8 @@ class RunnableParallel(Runnable[Any, dict[str, Any]]):
         self.steps__: dict[str, Runnable[Any, Any]] = {key: coerce_to_runnable(step) for key, step in given.items()}
         self.name = name
         self._named = tuple(self.steps__.items())
+        hops = [step.hop() if isinstance(step, RunnableLambda) else None for step in self.steps__.values()]
+        self._hops = hops if hops and all(hop is not None for hop in hops) else None
 
     def __repr__(self) -> str:
         return "{" + ", ".join(f"{key}: {step!r}" for key, step in self._named) + "}"
@@ -60,6 +64,8 @@ class RunnableParallel(Runnable[Any, dict[str, Any]]):
     async def ainvoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> dict[str, Any]:
         """Return the outputs by key. An error in one step ends the others."""
         if config is None and plain():
+            if self._hops is not None and not kwargs:
+                return await self._ahop(input)
             outputs = await arun_together([partial(step.ainvoke, input, **kwargs) for _, step in self._named])
             return dict(zip(self.steps__, outputs, strict=True))
 
@@ -68,6 +74,18 @@ class RunnableParallel(Runnable[Any, dict[str, Any]]):
             return dict(zip(self.steps__, await arun_together(calls, config.get("max_concurrency")), strict=True))
 
         return await acall_observed(self, body, input, config)
+
+    async def _ahop(self, input: Any) -> dict[str, Any]:
+        """Run steps that are all blocking functions from one worker thread, and settle what they return."""
+        outputs = await run_in_executor(None, run_together, [partial(hop, input) for hop in self._hops or ()])
+        open_ = [position for position, output in enumerate(outputs) if needs_settling(output)]
+        if open_:
+            steps = [cast("RunnableLambda", step) for _, step in self._named]
+            settled = await arun_together([partial(steps[i].asettle, outputs[i], input) for i in open_])
+            outputs = [*outputs]
+            for position, output in zip(open_, settled, strict=True):
+                outputs[position] = output
+        return dict(zip(self.steps__, outputs, strict=True))
 
     def stream(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Iterator[Any]:
         """Yield {key: chunk} as the chunks of the steps come."""
@@ -234,4 +252,4 @@ class AsyncShared:
         return False
 
 
-__all__ = ["AsyncShared", "RunnableMap", "RunnableParallel", "Shared", "once"]
+__all__ = ["AsyncShared", "RunnableMap", "RunnableParallel", "Shared"]

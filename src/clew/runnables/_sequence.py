@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, cast
 
+from clew._pool import run_in_executor
 from clew.runnables._entry import acall_observed, call_observed, child_config, plain
-from clew.runnables._stream import astream_observed, closing, closing_all, once, stream_observed
+from clew.runnables._lambda import RunnableLambda, needs_settling
+from clew.runnables._stream import astream_observed, closing, closing_all, stream_observed
 from clew.runnables.base import Runnable, coerce_to_runnable
 
 if TYPE_CHECKING:
@@ -25,7 +27,7 @@ class RunnableSequence(Runnable[Any, Any]):
     Streamed, the output of a step flows into the next as it comes, where the next can take it in pieces.
     """
 
-    __slots__ = ("_batched", "_first_streaming", "_invokes", "name", "steps")
+    __slots__ = ("_batched", "_first_streaming", "_hops", "_invokes", "name", "steps")
 
     def __init__(
         self,
@@ -52,6 +54,8 @@ class RunnableSequence(Runnable[Any, Any]):
         self._invokes = tuple(step.invoke for step in flat[1:])
         self._first_streaming = next((i for i, step in enumerate(flat) if streams(step)), len(flat) - 1)
         self._batched = any(batches(step) for step in flat)
+        hops = tuple(step.hop() if isinstance(step, RunnableLambda) else None for step in flat)
+        self._hops = hops if any(hops) else None
 
     @property
     def first(self) -> Runnable[Any, Any]:
@@ -94,10 +98,12 @@ class RunnableSequence(Runnable[Any, Any]):
     async def ainvoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Any:
         """Return what the last step returns; kwargs go to the first."""
         if config is None and plain():
-            value = await self.steps[0].ainvoke(input, **kwargs)
-            for step in self.steps[1:]:
-                value = await step.ainvoke(value)
-            return value
+            if self._hops is None:
+                value = await self.steps[0].ainvoke(input, **kwargs)
+                for step in self.steps[1:]:
+                    value = await step.ainvoke(value)
+                return value
+            return await self._ahop(input, kwargs)
 
         async def body(value: Any, config: RunnableConfig, run: Any) -> Any:
             more = kwargs
@@ -107,6 +113,19 @@ class RunnableSequence(Runnable[Any, Any]):
             return value
 
         return await acall_observed(self, body, input, config)
+
+    async def _ahop(self, value: Any, kwargs: dict[str, Any]) -> Any:
+        """Run the steps, neighbouring blocking functions in one worker thread and not each in its own."""
+        position, hops = 0, self._hops or ()
+        while position < len(self.steps):
+            if hops[position] is None or kwargs:
+                value = await self.steps[position].ainvoke(value, **kwargs)
+                position, kwargs = position + 1, {}
+                continue
+            position, given, value = await run_in_executor(None, run_hops, hops, position, value)
+            if needs_settling(value):
+                value = await cast("RunnableLambda", self.steps[position - 1]).asettle(value, given)
+        return value
 
     def stream(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Iterator[Any]:
         """Yield what the last step yields, as it comes."""
@@ -244,6 +263,20 @@ class RunnableSequence(Runnable[Any, Any]):
         return get_unique_config_specs(spec for step in self.steps for spec in step.config_specs)
 
 
+def run_hops(hops: tuple[Any, ...], position: int, value: Any) -> tuple[int, Any, Any]:
+    """Run blocking functions from a position on, up to one that is none or whose output stands for something else.
+
+    Returns: (position of the step after the last one run, that one's input, its output).
+    """
+    given = value
+    while position < len(hops) and hops[position] is not None:
+        given, value = value, hops[position](value)
+        position += 1
+        if needs_settling(value):
+            break
+    return position, given, value
+
+
 def _rebuild(steps: list[Any], name: str | None) -> RunnableSequence:
     return RunnableSequence(*steps, name=name)
 
@@ -263,5 +296,4 @@ def batches(step: Runnable[Any, Any]) -> bool:
     return not (kind.batch is Runnable.batch and kind.abatch is Runnable.abatch)
 
 
-__all__ = ["RunnableSequence", "batches", "join", "once", "streams"]
-_ = cast
+__all__ = ["RunnableSequence", "batches", "join", "streams"]

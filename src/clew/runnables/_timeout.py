@@ -11,7 +11,7 @@ import time
 from contextvars import copy_context
 from typing import TYPE_CHECKING, Any
 
-from clew._pool import cancellation, pool
+from clew._pool import Gone, cancellation, pool
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
@@ -24,7 +24,7 @@ def expired(seconds: float) -> TimeoutError:
 
 def attempt(seconds: float, call: Callable[[], Any]) -> tuple[Any, BaseException | None] | None:
     """Run a blocking call in a worker; return (result, error), or None when the time is up first."""
-    context, gone, finished = copy_context(), threading.Event(), threading.Event()
+    context, gone, finished = copy_context(), Gone(), threading.Event()
     outcome: list[Any] = []
 
     def run() -> None:
@@ -81,7 +81,7 @@ def stream_within(seconds: float, open_stream: Callable[[], Iterator[Any]]) -> I
 
     Raises: TimeoutError; the stream is then closed by its worker as soon as it comes back.
     """
-    context, gone = copy_context(), threading.Event()
+    context, gone = copy_context(), Gone()
     context.run(cancellation.set, gone)
     end = time.monotonic() + seconds
     stream = open_stream()

@@ -57,7 +57,9 @@ def inherit(config: RunnableConfig | None) -> RunnableConfig:
     """
     ambient = current_config.get()
     if ambient is None:
-        return cast("RunnableConfig", {k: v for k, v in (config or {}).items() if v is not None})
+        if config is None or None not in config.values():
+            return cast("RunnableConfig", {**(config or {})})
+        return cast("RunnableConfig", {k: v for k, v in config.items() if v is not None})
     merged = {k: v for k, v in ambient.items() if k not in OWN_KEYS}
     if config:
         merged.update({k: v for k, v in config.items() if v is not None})
