@@ -189,11 +189,8 @@ async def _lead(turn: Turn, face: Face, cache: BaseCache, key: tuple[str, str], 
 
 async def _fresh(turn: Turn, face: Face) -> ChatResult:
     """Ask the provider."""
-    model = turn.model
     counted = await face.acquire(turn)
-    stream = turn.kwargs.pop("stream", None)
-    decide = {} if stream is None else {"stream": stream}
-    streams = model._should_stream(async_api=not face.is_blocking, run_manager=turn.run, **turn.kwargs, **decide)  # pyright: ignore[reportPrivateUsage] - one component
+    streams = _streams(turn, is_async=not face.is_blocking)
     try:
         result = await (face.collect(turn) if streams else face.generate(turn))
     except ModelRateLimitError as error:
@@ -201,6 +198,16 @@ async def _fresh(turn: Turn, face: Face) -> ChatResult:
         raise
     charge(turn, counted, result.generations[0].message)
     return result
+
+
+def _streams(turn: Turn, *, is_async: bool) -> bool:
+    """Decide whether the provider's stream is used; the `stream` keyword is for us and goes no further."""
+    model, hooks = turn.model, turn.model.hooks
+    stream = turn.kwargs.pop("stream", None)
+    if hooks.is_direct and not hooks.streams and not (is_async and hooks.astreams):
+        return False
+    decide = {} if stream is None else {"stream": stream}
+    return model._should_stream(async_api=is_async, run_manager=turn.run, **turn.kwargs, **decide)  # pyright: ignore[reportPrivateUsage] - one component
 
 
 def pause(turn: Turn, error: BaseException) -> None:

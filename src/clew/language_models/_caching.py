@@ -12,6 +12,7 @@ import msgspec
 
 from clew import globals as _globals
 from clew.caches._base import BaseCache, takes_compact_prompts
+from clew.language_models._input import USUAL
 from clew.language_models._turn import LC_ID_PREFIX
 from clew.messages.ai import AIMessage
 from clew.messages.base import BaseMessage
@@ -41,26 +42,28 @@ def resolve_cache(cache: BaseCache | bool | None) -> BaseCache | None:
 
 def prompt_key(cache: BaseCache, messages: Sequence[BaseMessage]) -> str:
     """Return the prompt under which a cache keeps the answer to these messages."""
-    plain = [message if message.id is None and type(message) is not AIMessage else _bare(message) for message in messages]
     if takes_compact_prompts(cache):
         try:
-            return _encode(plain).decode()
+            text = _encode(messages)
+            if b'"id":' in text or b'"usage_metadata":' in text:  # rarely only inside: then the copies are for nothing
+                text = _encode([_bare(message) for message in messages])
+            return text.decode()
         except Exception:  # noqa: S110 - a message or value that msgspec does not know: the documented form
             pass
     from clew.load import dumps
 
-    return dumps(plain)
+    return dumps([_bare(message) for message in messages])
 
 
 def _bare(message: BaseMessage) -> BaseMessage:
-    if type(message) is AIMessage:
-        if message.id is None and message.usage_metadata is None:
-            return message
+    if type(message) in USUAL:
         message = _copy(message)
-        message.usage_metadata = None
-    else:
+    elif message.id is not None:
         message = message.model_copy()
-    message.id = None
+    if type(message) is AIMessage:
+        message.usage_metadata = None
+    if message.id is not None:
+        message.id = None
     return message
 
 

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 HOOKS = ("_generate", "_agenerate", "_stream", "_astream")
 DOORS = ("generate", "generate_prompt", "_generate_with_cache", "_convert_input", "_should_stream")
+SAYINGS = ("_identifying_params", "_get_invocation_params", "_get_ls_params", "dict", "asdict", "lc_attributes")
 ADOORS = ("agenerate", "agenerate_prompt", "_agenerate_with_cache", "_convert_input", "_should_stream")
 
 
@@ -18,7 +19,7 @@ class Hooks(NamedTuple):
 
     generates, agenerates, streams, astreams: whether the class brings the hook. *_managed: whether the hook takes a run
     manager. is_direct, is_adirect: no documented step between `invoke` and the hook is overridden, so a call that
-    nobody listens to may go straight to it.
+    nobody listens to may go straight to it. says_nothing: the class leaves it to the base to say what it is.
     """
 
     agenerates: bool
@@ -30,6 +31,7 @@ class Hooks(NamedTuple):
     astream_managed: bool
     is_direct: bool
     is_adirect: bool
+    says_nothing: bool
 
 
 def hooks_of(cls: type[Any], base: type[Any]) -> Hooks:
@@ -46,6 +48,7 @@ def hooks_of(cls: type[Any], base: type[Any]) -> Hooks:
         *managed,
         not any(brings(name) for name in DOORS),
         not any(brings(name) for name in ADOORS),
+        not any(brings(name) for name in SAYINGS),
     )
 
 

@@ -4,12 +4,18 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from clew.messages.ai import AIMessage
 from clew.messages.base import BaseMessage
 from clew.messages.human import HumanMessage
+from clew.messages.system import SystemMessage
+from clew.messages.tool import ToolMessage
 from clew.prompt_values import ChatPromptValue, PromptValue, StringPromptValue
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+
+
+USUAL = frozenset({HumanMessage, AIMessage, SystemMessage, ToolMessage})
 
 
 def messages_of(input: Any) -> list[BaseMessage]:
@@ -21,10 +27,7 @@ def messages_of(input: Any) -> list[BaseMessage]:
     if type(input) is str:
         return [HumanMessage(input)]
     if type(input) is list:
-        for each in input:  # pyright: ignore[reportUnknownVariableType] - checked here
-            if not isinstance(each, BaseMessage):
-                break
-        else:
+        if USUAL.issuperset(map(type, input)):  # pyright: ignore[reportUnknownArgumentType] - checked here
             return input[:]  # pyright: ignore[reportUnknownVariableType] - checked above
     return prompt_of(input).to_messages()
 

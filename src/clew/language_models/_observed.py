@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from clew.callbacks._manager import AsyncCallbackManager, CallbackManager, anyone_listening
 from clew.language_models._answer import aanswer, answer
+from clew.language_models._facts import Facts, facts_of
 from clew.language_models._input import for_tracing, messages_of
 from clew.language_models._relay import as_chunk
 from clew.language_models._stream import aclosing, closing
-from clew.language_models._streaming import arelayed, relayed
+from clew.language_models._streaming import abare, arelayed, bare, is_bare, relayed
 from clew.language_models._turn import Turn
-from clew.load import dumpd
 from clew.outputs import LLMResult, RunInfo
-from clew.runnables.config import ensure_config
+from clew.runnables.config import inherit, traced
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator
@@ -40,45 +40,60 @@ class Call(NamedTuple):
     kwargs: dict[str, Any]
 
 
+def whole(config: RunnableConfig | None) -> RunnableConfig:
+    """Return what holds for a call, its plain `configurable` values among the metadata."""
+    full = inherit(config)
+    configurable = full.get("configurable")
+    if configurable:
+        metadata = full.get("metadata") or {}
+        full["metadata"] = {**metadata, **traced(configurable, metadata)}
+    return full
+
+
 # -- invoke -----------------------------------------------------------------------------------------------
 
 
 def invoke(model: BaseChatModel, input: Any, config: RunnableConfig | None, stop: Any, kwargs: dict[str, Any]) -> AIMessage:
     """See `BaseChatModel.invoke`."""
-    full = ensure_config(config)
+    full = whole(config)
     seconds = full.pop("timeout", None)
     if seconds is not None:
         from clew.runnables._timeout import within
 
         return within(seconds, lambda: invoke(model, input, full, stop, kwargs))
+    if model.hooks.is_direct:
+        return _only(generate(model, [messages_of(input)], _said(full, stop, kwargs)))
     prompt = model._convert_input(input)  # pyright: ignore[reportPrivateUsage] - one component
-    result = model.generate_prompt([prompt], stop=stop, **_given(full), **kwargs)
-    return cast("AIMessage", result.generations[0][0].message)
+    return _only(model.generate_prompt([prompt], stop=stop, **_given(full), **kwargs))
 
 
 async def ainvoke(
     model: BaseChatModel, input: Any, config: RunnableConfig | None, stop: Any, kwargs: dict[str, Any]
 ) -> AIMessage:
     """See `BaseChatModel.ainvoke`."""
-    full = ensure_config(config)
+    full = whole(config)
     seconds = full.pop("timeout", None)
     if seconds is not None:
         from clew.runnables._timeout import awithin
 
         return await awithin(seconds, ainvoke(model, input, full, stop, kwargs))
+    if model.hooks.is_adirect:
+        return _only(await agenerate(model, [messages_of(input)], _said(full, stop, kwargs)))
     prompt = model._convert_input(input)  # pyright: ignore[reportPrivateUsage] - one component
-    result = await model.agenerate_prompt([prompt], stop=stop, **_given(full), **kwargs)
+    return _only(await model.agenerate_prompt([prompt], stop=stop, **_given(full), **kwargs))
+
+
+def _only(result: LLMResult) -> AIMessage:
     return cast("AIMessage", result.generations[0][0].message)
 
 
+def _said(config: RunnableConfig, stop: Any, kwargs: dict[str, Any]) -> Call:
+    get = config.get
+    return Call(stop, get("callbacks"), get("tags"), get("metadata"), get("run_name"), get("run_id"), kwargs)
+
+
 def _given(config: RunnableConfig) -> dict[str, Any]:
-    return {
-        "callbacks": config.get("callbacks"),
-        "tags": config.get("tags"),
-        "metadata": config.get("metadata"),
-        "run_name": config.get("run_name"),
-        "run_id": config.get("run_id"),
-    }
+    return {key: config.get(key) for key in ("callbacks", "tags", "metadata", "run_name", "run_id")}
 
 
 # -- generate ---------------------------------------------------------------------------------------------
@@ -151,16 +166,20 @@ def _joined(model: BaseChatModel, turns: list[Turn], results: list[ChatResult]) 
 def _begin(model: BaseChatModel, conversations: list[list[BaseMessage]], call: Call) -> list[Turn]:
     runs: list[Any] = [None] * len(conversations)
     if is_heard(model, call.callbacks):
-        manager: CallbackManager = _configured(CallbackManager, model, call)
-        runs = manager.on_chat_model_start(*_shown(model, conversations), **_facts(model, call, len(conversations)))
+        facts = facts_of(model)
+        manager: CallbackManager = _configured(CallbackManager, model, call, facts)
+        shown = [for_tracing(messages) for messages in conversations]
+        runs = manager.on_chat_model_start(facts.serialized, shown, **_told(model, call, facts, len(conversations)))
     return _turns(model, conversations, call, runs)
 
 
 async def _abegin(model: BaseChatModel, conversations: list[list[BaseMessage]], call: Call) -> list[Turn]:
     runs: list[Any] = [None] * len(conversations)
     if is_heard(model, call.callbacks):
-        manager: AsyncCallbackManager = _configured(AsyncCallbackManager, model, call)
-        runs = await manager.on_chat_model_start(*_shown(model, conversations), **_facts(model, call, len(conversations)))
+        facts = facts_of(model)
+        manager: AsyncCallbackManager = _configured(AsyncCallbackManager, model, call, facts)
+        shown = [for_tracing(messages) for messages in conversations]
+        runs = await manager.on_chat_model_start(facts.serialized, shown, **_told(model, call, facts, len(conversations)))
     return _turns(model, conversations, call, runs)
 
 
@@ -176,40 +195,26 @@ def _turns(model: BaseChatModel, conversations: Any, call: Call, runs: list[Any]
     ]
 
 
-def _configured(kind: Any, model: BaseChatModel, call: Call) -> Any:
-    params = model._get_ls_params(stop=call.stop, **call.kwargs)  # pyright: ignore[reportPrivateUsage] - a hook
-    return kind.configure(
-        call.callbacks,
-        model.callbacks,
-        model.verbose,
-        call.tags,
-        model.tags,
-        {**(call.metadata or {}), **params},
-        model.metadata,
-    )
+def _configured(kind: Any, model: BaseChatModel, call: Call, facts: Facts) -> Any:
+    params: Any = facts.tracing
+    if call.stop or call.kwargs or not model.hooks.says_nothing:
+        params = model._get_ls_params(stop=call.stop, **call.kwargs)  # pyright: ignore[reportPrivateUsage] - a hook
+    metadata = {**call.metadata, **params} if call.metadata else params
+    return kind.configure(call.callbacks, model.callbacks, model.verbose, call.tags, model.tags, metadata, model.metadata)
 
 
-def _shown(model: BaseChatModel, conversations: list[list[BaseMessage]]) -> tuple[Any, list[list[BaseMessage]]]:
-    return serialized(model), [for_tracing(messages) for messages in conversations]
-
-
-def _facts(model: BaseChatModel, call: Call, size: int) -> dict[str, Any]:
+def _told(model: BaseChatModel, call: Call, facts: Facts, size: int) -> dict[str, Any]:
+    if model.hooks.says_nothing:
+        params = {**facts.params, "stop": call.stop, **call.kwargs}
+    else:
+        params = model._get_invocation_params(stop=call.stop, **call.kwargs)  # pyright: ignore[reportPrivateUsage] - a hook
     return {
-        "invocation_params": model._get_invocation_params(stop=call.stop, **call.kwargs),  # pyright: ignore[reportPrivateUsage] - a hook
+        "invocation_params": params,
         "options": {"stop": call.stop},
         "name": call.run_name or model.get_name(),
         "run_id": call.run_id,
         "batch_size": size,
     }
-
-
-def serialized(model: Any) -> dict[str, Any]:
-    """Return the model's own description, without secrets; kept until a field is set."""
-    kept = model.__dict__.get("_serialized_form")
-    if kept is None:
-        kept = dumpd(model)
-        model.__dict__["_serialized_form"] = kept
-    return kept
 
 
 # -- stream -----------------------------------------------------------------------------------------------
@@ -223,14 +228,14 @@ def stream(
     if not model._should_stream(async_api=False, **kwargs, stream=True):  # pyright: ignore[reportPrivateUsage] - one component
         yield as_chunk(model.invoke(input, config, stop=stop, **kwargs))
         return
-    full = ensure_config(config)
+    full = whole(config)
     if (seconds := full.pop("timeout", None)) is not None:
         from clew.runnables._timeout import stream_within
 
         yield from stream_within(seconds, lambda: stream(model, input, full, stop, kwargs))
         return
-    (turn,) = _begin(model, [messages_of(model._convert_input(input))], Call(stop, **_given(full), kwargs=kwargs))  # pyright: ignore[reportPrivateUsage] - one component
-    with closing(relayed(turn)) as chunks:
+    (turn,) = _begin(model, [messages_of(model._convert_input(input))], _said(full, stop, kwargs))  # pyright: ignore[reportPrivateUsage] - one component
+    with closing(bare(turn) if is_bare(turn) else relayed(turn)) as chunks:
         yield from chunks
 
 
@@ -242,7 +247,7 @@ async def astream(
     if not model._should_stream(async_api=True, **kwargs, stream=True):  # pyright: ignore[reportPrivateUsage] - one component
         yield as_chunk(await model.ainvoke(input, config, stop=stop, **kwargs))
         return
-    full = ensure_config(config)
+    full = whole(config)
     if (seconds := full.pop("timeout", None)) is not None:
         from clew.runnables._timeout import astream_within
 
@@ -251,7 +256,7 @@ async def astream(
                 yield chunk
         return
     conversation = messages_of(model._convert_input(input))  # pyright: ignore[reportPrivateUsage] - one component
-    (turn,) = await _abegin(model, [conversation], Call(stop, **_given(full), kwargs=kwargs))
-    async with aclosing(arelayed(turn)) as chunks:
+    (turn,) = await _abegin(model, [conversation], _said(full, stop, kwargs))
+    async with aclosing(abare(turn) if is_bare(turn) else arelayed(turn)) as chunks:
         async for chunk in chunks:
             yield chunk

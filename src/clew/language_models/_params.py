@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from typing_extensions import TypedDict
@@ -55,6 +56,7 @@ class ModelProfile(TypedDict, total=False):
 
 ModelProfileRegistry = dict[str, ModelProfile]
 
+_PLAIN = (str, int, float, bool, type(None), list, tuple, dict)
 _serial = itertools.count()
 
 
@@ -91,13 +93,15 @@ def tracing_params(
 
 def identifying(model: Any) -> dict[str, Any]:
     """Return the fields that make a model answer as it does, as far as they are plain data and no secrets."""
-    found: dict[str, Any] = {}
-    for name, field in type(model).model_fields.items():
-        if not field.exclude and name != "name":
-            value = getattr(model, name)
-            if isinstance(value, (str, int, float, bool, type(None), list, tuple, dict)):
-                found[name] = value
+    fields = model.__dict__
+    found = {name: fields[name] for name in _telling(type(model)) if isinstance(fields.get(name), _PLAIN)}
     return {**found, **model.lc_attributes}
+
+
+@lru_cache(maxsize=512)
+def _telling(cls: type[Any]) -> tuple[str, ...]:
+    """Return the names of the fields that tell one model of a class from another."""
+    return tuple(name for name, field in cls.model_fields.items() if not field.exclude and name != "name")
 
 
 def canonical(value: Any) -> Any:

@@ -15,19 +15,20 @@ from clew.outputs import ChatGeneration, ChatGenerationChunk, ChatResult, LLMRes
 if TYPE_CHECKING:
     from clew.language_models._turn import Turn
 
-_set: Any = BaseMessage.__setattr__
+set_field: Any = BaseMessage.__setattr__
 
 
 class Relay:
     """Takes the provider's chunks of one turn, in order."""
 
-    __slots__ = ("_blocks", "_chunks", "_id", "_keep", "_last_kind", "_number", "_turn", "append")
+    __slots__ = ("_blocks", "_chunks", "_keep", "_last_kind", "_number", "_turn", "append", "id", "is_plain")
 
     def __init__(self, turn: Turn, *, keep: bool) -> None:
         """keep: sum up copies, as the caller may change what is handed on."""
         self._turn = turn
-        self._id = f"{LC_ID_PREFIX}-{turn.run_id}"
+        self.id = f"{LC_ID_PREFIX}-{turn.run_id}"
         self._blocks = turn.model.output_version == "v1"
+        self.is_plain = not self._blocks and not keep
         self._keep = keep
         self._chunks: list[AIMessageChunk] = []
         self.append = self._chunks.append
@@ -38,7 +39,7 @@ class Relay:
         """Return the message of a chunk, completed in place: id, metadata, form of content."""
         message: AIMessageChunk = chunk.message
         if message.id is None:
-            _set(message, "id", self._id)
+            set_field(message, "id", self.id)
         if chunk.generation_info:
             message.response_metadata = {**chunk.generation_info, **message.response_metadata}
         if self._blocks and (message.content or message.tool_call_chunks):

@@ -8,7 +8,7 @@ from clew._drive import drive
 from clew.errors import ModelError
 from clew.language_models._answer import Awaited, Blocking, charge, copies, pause, request_key
 from clew.language_models._caching import is_whole, readable, resolve_cache
-from clew.language_models._relay import Relay
+from clew.language_models._relay import Relay, set_field
 from clew.language_models._stream import aclosing, astream_of, closing, stream_of
 from clew.outputs import LLMResult
 
@@ -64,6 +64,50 @@ def relayed(turn: Turn) -> Iterator[AIMessageChunk]:
         run.on_llm_end(relay.report())
 
 
+def bare(turn: Turn) -> Iterator[AIMessageChunk]:
+    """Yield the chunks of a turn that nobody listens to, with no cache or limiter; as `relayed`."""
+    relay = Relay(turn, keep=False)
+    id, append, is_plain = relay.id, relay.append, relay.is_plain
+    try:
+        with closing(stream_of(turn)) as chunks:
+            for chunk in chunks:
+                message = chunk.message
+                if is_plain and not chunk.generation_info:
+                    if message.id is None:
+                        set_field(message, "id", id)
+                    append(message)
+                    yield message
+                else:
+                    yield relay.take(chunk)
+        if (chunk := relay.last()) is not None:
+            yield chunk.message
+    except BaseException as error:
+        broken(turn, error, relay)
+        raise
+
+
+async def abare(turn: Turn) -> AsyncIterator[AIMessageChunk]:
+    """Yield the chunks of a turn, awaited; as `bare`."""
+    relay = Relay(turn, keep=False)
+    id, append, is_plain = relay.id, relay.append, relay.is_plain
+    try:
+        async with aclosing(astream_of(turn)) as chunks:
+            async for chunk in chunks:
+                message = chunk.message
+                if is_plain and not chunk.generation_info:
+                    if message.id is None:
+                        set_field(message, "id", id)
+                    append(message)
+                    yield message
+                else:
+                    yield relay.take(chunk)
+        if (chunk := relay.last()) is not None:
+            yield chunk.message
+    except BaseException as error:
+        broken(turn, error, relay)
+        raise
+
+
 async def arelayed(turn: Turn) -> AsyncIterator[AIMessageChunk]:
     """Yield the chunks of a turn, awaited; as `relayed`."""
     run = turn.run
@@ -102,6 +146,11 @@ async def arelayed(turn: Turn) -> AsyncIterator[AIMessageChunk]:
         raise
     if run is not None:
         await run.on_llm_end(relay.report())
+
+
+def is_bare(turn: Turn) -> bool:
+    """Whether nothing but the provider has to do with a stream."""
+    return turn.run is None and turn.model.rate_limiter is None and not _is_cached(turn)
 
 
 def _is_cached(turn: Turn) -> bool:

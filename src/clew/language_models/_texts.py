@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from clew._drive import awaited, drive
 from clew.callbacks._manager import AsyncCallbackManager, CallbackManager
 from clew.language_models._errors import EmptyStreamError
-from clew.language_models._observed import is_heard, serialized
+from clew.language_models._facts import serialized
+from clew.language_models._observed import is_heard
 from clew.language_models._stream import aclosing, astream_of, closing, stream_of
 from clew.language_models._turn import blocking
 from clew.language_models.llms import aget_prompts, aupdate_cache, get_prompts, update_cache

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+from itertools import count
 from typing import TYPE_CHECKING, Any
 
 from clew._ids import new_id
@@ -17,10 +19,28 @@ _set: Any = BaseMessage.__setattr__
 _copy: Any = BaseMessage.__copy__
 
 
-def new_run_text() -> str:
-    """Return a random run id as text, for calls that nobody listens to."""
-    h = new_id()
-    return f"{h[:8]}-{h[8:12]}-{h[12:16]}-{h[16:20]}-{h[20:]}"
+class _RunIds:
+    """Ids for the runs that nobody listens to: a random part per process, and a count. No system call per id."""
+
+    __slots__ = ("_next", "_prefix")
+
+    def __init__(self) -> None:
+        self.begin()
+
+    def begin(self) -> None:
+        """Take a new random part: at the start, and in a forked child."""
+        h = new_id()
+        self._prefix = f"{h[:8]}-{h[8:12]}-4{h[13:16]}-a{h[17:20]}-"
+        self._next = count(int(h[20:26], 16)).__next__
+
+    def new(self) -> str:
+        """Return an id in the form of a UUID."""
+        return f"{self._prefix}{self._next():012x}"
+
+
+_run_ids = _RunIds()
+os.register_at_fork(after_in_child=_run_ids.begin)
+new_run_text = _run_ids.new
 
 
 class Turn:

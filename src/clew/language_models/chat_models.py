@@ -354,16 +354,17 @@ class BaseChatModel(BaseLanguageModel[AIMessage]):
 
     def _is_bare(self, config: RunnableConfig | None, kwargs: builtins.dict[str, Any]) -> bool:
         """Whether nothing stands between a call and the provider: no listener, cache, limiter or choice of stream."""
-        if not plain():
+        if not plain() or "stream" in kwargs:
             return False
-        if config is not None and (anyone_listening(config.get("callbacks")) or config.get("timeout") is not None):
+        if config is not None and (config.get("timeout") is not None or anyone_listening(config.get("callbacks"))):
             return False
-        cache = self.cache
+        fields = self.__dict__
+        cache = fields["cache"]
         if cache is not False and (cache is not None or _globals.llm_cache is not None):
             return False
-        if self.rate_limiter is not None or self.callbacks or self.verbose or "stream" in kwargs:
+        if fields["rate_limiter"] is not None or fields["callbacks"] or fields["verbose"]:
             return False
-        return "streaming" not in self.model_fields_set or not getattr(self, "streaming", False)
+        return not fields.get("streaming") or "streaming" not in self.model_fields_set
 
 
 def _first(model: BaseChatModel, result: ChatResult, config: RunnableConfig | None) -> AIMessage:
