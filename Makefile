@@ -1,12 +1,12 @@
 # Everything sets itself up: a .venv of its own, pip only. Node's and Debian's parts are optional.
-# make setup | demo | test | check | bench | docs | crash | surface | clean
+# make setup | demo | test | check | bench | docs | crash | surface | picture | clean
 
 PYTHON ?= $(shell command -v python3.11 || command -v python3)
 BIN    := .venv/bin
 PIP    := $(BIN)/python -m pip --disable-pip-version-check --no-input
 JOBS   ?= 2
 
-.PHONY: help setup demo test check bench docs crash surface clean
+.PHONY: help setup demo test check bench docs crash surface picture clean
 help:
 	@sed -n '2p' Makefile | sed 's/^# //'
 
@@ -66,6 +66,9 @@ crash: .venv/.dev
 
 bench: .venv/.dev
 	@$(BIN)/python bench/run.py $(if $(PEERS),--peers)
+
+picture: .venv/.dev
+	@$(BIN)/python docs/picture.py
 
 surface: .venv/.dev
 	@$(BIN)/python tests/surface.py --write
