@@ -112,6 +112,8 @@ Io: TypeAlias = Blocking | Awaiting
 class Inline:
     """The awaitable face of a journal whose blocking calls are too short to leave the event loop for."""
 
+    quick = True
+
     async def aacquire(self, thread_id: str, ns: str, owner: str, seconds: float, *, steal: bool = False) -> Place:
         return self.acquire(thread_id, ns, owner, seconds, steal=steal)  # type: ignore[attr-defined]
 

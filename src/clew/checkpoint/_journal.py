@@ -278,13 +278,18 @@ class GroupCommit:
         self._jobs: list[Job] = []
         self.lock = threading.RLock()
 
-    def commit(self, place: Place, batch: Batch) -> None:
-        """Return when the batch is on disk."""
+    def commit(self, place: Place, batch: Batch, *, alone: bool = False) -> None:
+        """Return when the batch is on disk. alone: in a transaction of its own, leaving the others waiting."""
         job = Job(place, batch)
-        self._jobs.append(job)
+        if not alone:
+            self._jobs.append(job)
         with self.lock:
             if not job.done:
-                jobs, self._jobs = self._jobs, []
+                if alone:
+                    jobs = [job]
+                else:
+                    jobs = self._jobs[:]  # others append meanwhile: take what is there, leave what comes
+                    del self._jobs[: len(jobs)]
                 try:
                     self._write(jobs)
                 except BaseException as error:

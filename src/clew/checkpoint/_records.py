@@ -83,12 +83,16 @@ class Begin(Struct, array_like=True, tag=6, gc=False):
 
 
 class End(Struct, array_like=True, tag=7, gc=False):
-    """An attempt ended without a result. how: "error" | "cancelled" | "drained". retry: paths of tasks to try again."""
+    """An attempt ended without a result. how: "error" | "cancelled" | "drained".
+
+    retry: tasks whose failure ended it, to be tried again: (path, prefix of the frame that saw the failure, how many
+    calls that frame had made by then); what it called after that may be called otherwise next time.
+    """
 
     how: str
     at: float
     text: str = ""
-    retry: list[str] = []
+    retry: list[tuple[str, str, int]] = []
 
 
 class Write(Struct, array_like=True, tag=8, gc=False):
@@ -120,7 +124,10 @@ Ref: TypeAlias = bytes | tuple[int, int, bool]  # the value itself, or (chain, n
 
 
 class Body(Struct, array_like=True, gc=False):
-    """A checkpoint. values: by channel. workflow: who wrote it. private: position of a graph, encoded, or None."""
+    """A checkpoint. values: by channel. workflow: who wrote it. private: position of a graph, encoded, or None.
+
+    run: id of the input checkpoint that its run began with ("" when it is that one itself).
+    """
 
     at: float
     source: str
@@ -132,6 +139,7 @@ class Body(Struct, array_like=True, gc=False):
     versions: dict[str, Any] | None = None
     seen: dict[str, Any] | None = None
     ts: str | None = None
+    run: str = ""
 
 
 _pack = msgspec.msgpack.Encoder().encode

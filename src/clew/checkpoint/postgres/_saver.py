@@ -20,6 +20,11 @@ class _BothFaces(PostgresJournal):
         super().__init__(Pool(conninfo, size=size))
         self.awaited = AsyncPostgresJournal(AsyncPool(conninfo, size=size))
 
+    def close(self) -> None:
+        """Close the connections of both faces."""
+        super().close()
+        self.awaited.pool.abandon()
+
     def __getattr__(self, name: str) -> Any:
         if name.startswith("a") and name[1:] in _METHODS:
             return getattr(self.awaited, name)

@@ -154,6 +154,7 @@ class SqliteJournal:
             time.sleep(pause * (0.5 + random.random()))
             pause = min(pause * 1.6, 0.015)
 
+    quick = True
     inline = False  # set while an event loop tries without waiting
 
     # -- writing -------------------------------------------------------------------------------------
@@ -161,7 +162,7 @@ class SqliteJournal:
     def commit(self, place: Place, batch: Batch) -> None:
         if self._generation != _generation:
             self._group = GroupCommit(self._write)
-        self._group.commit(place, batch)
+        self._group.commit(place, batch, alone=self.inline)
 
     def _write(self, jobs: list[Job]) -> None:
         connection = self._open()

@@ -1,0 +1,154 @@
+"""What a thread's newest (or a named) checkpoint and its records say about the run there."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, Any
+
+from clew.checkpoint import _delta
+from clew.checkpoint import _records as R  # noqa: N812 - a vocabulary
+from clew.checkpoint._views import INLINE
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from clew.checkpoint._codec import Codec
+    from clew.checkpoint._io import Io
+    from clew.checkpoint._journal import Place, Row
+
+GROWTH = 4  # deltas may outweigh their snapshot this many times
+
+
+class Known:
+    """The records of one run, sorted out.
+
+    outcomes: results, failures, questions and sleeps by path. ended: somebody cancelled it. begins: attempts so far.
+    """
+
+    __slots__ = ("answers", "attempts", "begins", "ended", "failures", "marks", "outcomes", "questions", "writes")
+
+    def __init__(self, records: Sequence[R.Record] = ()) -> None:
+        self.outcomes: dict[str, R.Record] = {}
+        self.questions: dict[str, R.Question] = {}
+        self.answers: dict[str, bytes] = {}
+        self.attempts: dict[str, int] = {}
+        self.marks: dict[str, bytes] = {}
+        self.failures: list[R.End] = []
+        self.writes: list[R.Write] = []
+        self.ended = False
+        self.begins = 0
+        for record in records:
+            self._add(record)
+
+    def _add(self, record: R.Record) -> None:
+        if isinstance(record, (R.Result, R.Failure, R.Wake)):
+            self.outcomes[record.path] = record
+        elif isinstance(record, R.Question):
+            self.outcomes[record.path] = record
+            self.questions[record.id] = record
+        elif isinstance(record, R.Answer):
+            self.answers[record.id] = record.value
+        elif isinstance(record, R.Attempt):
+            self.attempts[record.path] = record.number
+        elif isinstance(record, R.Mark):
+            self.marks[record.name] = record.value
+        elif isinstance(record, R.Begin):
+            self.begins += 1
+        elif isinstance(record, R.Write):
+            self.writes.append(record)
+        else:
+            self.failures.append(record)
+            self.ended = record.how == "cancelled"
+            for path, prefix, calls in record.retry:
+                self._again(path, prefix, calls)
+
+    def _again(self, path: str, prefix: str, calls: int) -> None:
+        """Forget a failure that is to be tried again, and what was called because of it."""
+        if isinstance(self.outcomes.get(path), R.Failure):
+            del self.outcomes[path]
+        self.attempts.pop(path, None)
+        for other in [one for one in self.outcomes if one.startswith(prefix)]:
+            number = other[len(prefix) :].split(".")[0]
+            if number.isdigit() and int(number) >= calls:
+                del self.outcomes[other]
+
+    def waiting(self) -> list[R.Question]:
+        """Return the questions that have no answer, in the order of their places."""
+        from clew.pregel._root import order
+
+        found = [
+            one for one in self.questions.values() if one.id not in self.answers and self.outcomes.get(one.path) is one
+        ]
+        return sorted(found, key=lambda one: order(one.path))
+
+    def before_first_question(self, records: Sequence[R.Record]) -> list[R.Record]:
+        """Return the outcomes that do not depend on any answer: those on record before the first question."""
+        kept: list[R.Record] = []
+        for record in records:
+            if isinstance(record, R.Question):
+                break
+            if isinstance(record, (R.Result, R.Wake, R.Mark)):
+                kept.append(record)
+        return kept
+
+
+class Values:
+    """The values of a checkpoint: read when asked for, written as what changed."""
+
+    __slots__ = ("_next", "codec", "io", "known", "place")
+
+    def __init__(self, io: Io, codec: Codec, place: Place) -> None:
+        self.io = io
+        self.codec = codec
+        self.place = place
+        self.known: dict[R.Ref, tuple[bytes | bytearray, int, int]] = {}  # raw, bytes of the snapshot, bytes of deltas
+        self._next = 0
+
+    async def raw(self, ref: R.Ref) -> bytes | bytearray:
+        """Return the encoded value."""
+        if isinstance(ref, bytes):
+            return ref
+        found = self.known.get(ref)
+        if found is None:
+            thread = self.place.thread_id
+            bodies = [self.codec.unseal(thread, one) for one in await self.io.chain(self.place, ref[0], ref[1])]
+            found = (_delta.join(bodies), len(bodies[0]), sum(map(len, bodies)) - len(bodies[0]))
+            self.known[ref] = found
+        return found[0]
+
+    async def value(self, ref: R.Ref | None) -> Any:
+        """Return the value, a fresh copy each time; None when there is none."""
+        return None if ref is None else self.codec.decode(await self.raw(ref))
+
+    def _chain(self) -> int:
+        self._next = max(self._next + 1, time.time_ns())
+        return self._next
+
+    def write(self, raw: bytes, base: R.Ref | None = None) -> tuple[R.Ref, list[tuple[int, int, bytes]]]:
+        """Return (reference, rows to write) of a new value; a delta on `base` when that has been read and is alike."""
+        if len(raw) <= INLINE:
+            return raw, []
+        seal, thread = self.codec.seal, self.place.thread_id
+        if isinstance(base, tuple) and not base[2] and base in self.known:
+            old, snapshot, deltas = self.known[base]
+            if old == raw:
+                return base, []
+            splices = _delta.diff(old, raw)
+            body = _delta.pack(splices)
+            if deltas + len(body) <= GROWTH * snapshot and len(body) < len(raw):
+                ref = (base[0], base[1] + 1, False)
+                self.known[ref] = (raw, snapshot, deltas + len(body))
+                return ref, [(ref[0], ref[1], seal(thread, body))]
+        ref = (self._chain(), 0, False)
+        self.known[ref] = (raw, len(raw), 0)
+        return ref, [(ref[0], 0, seal(thread, raw))]
+
+
+def shared(values: dict[str, R.Ref]) -> dict[str, R.Ref]:
+    """Return references for a fork: it must not go on with chains that the original goes on with."""
+    return {name: (ref[0], ref[1], True) if isinstance(ref, tuple) else ref for name, ref in values.items()}
+
+
+def body_of(codec: Codec, thread_id: str, row: Row) -> R.Body:
+    """Return the body of a checkpoint."""
+    return R.unpack_body(codec.unseal(thread_id, row.body))
