@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 class PromptedTools(Runnable[Any, AIMessage]):
-    """A model with tools it is told about. Made by `bind_tools` of models with `calls_tools = False`.
+    """A model with tools it is told about. Made by `bind_tools` of models with `native_tools = False`.
 
     tools: in OpenAI's form. tool_choice: "auto", "any", "none", or a tool's name.
     Raises: when run, OutputParserException for an answer that is neither a call nor a final answer.

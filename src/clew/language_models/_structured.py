@@ -47,7 +47,7 @@ def structured(
 ) -> StructuredOutput:
     """See `BaseChatModel.with_structured_output`."""
     if method is None:
-        method = model.structured_method
+        method = model.structured_method if model.native_tools else "prompted"
     if method not in METHODS:
         raise ValueError(f"Unsupported method {method!r}: use one of {', '.join(METHODS)}")
     target = Target(schema, strict=strict)

@@ -56,8 +56,8 @@ class BaseChatModel(BaseLanguageModel[AIMessage]):
     profile: builtins.dict[str, Any] | None = Field(default=None, exclude=True)
 
     structured_method: ClassVar[str] = "function_calling"
-    """How `with_structured_output` asks when the caller does not say."""
-    calls_tools: ClassVar[bool] = True
+    """How `with_structured_output` asks when the caller does not say; "prompted" without native tools."""
+    native_tools: ClassVar[bool] = True
     """Whether the provider takes tools; where not, the model is told of them and its choice is read from JSON."""
     hooks: ClassVar[Hooks]
 
@@ -246,7 +246,7 @@ class BaseChatModel(BaseLanguageModel[AIMessage]):
         """
         from clew.language_models._tools import convert_tools
 
-        if not self.calls_tools:
+        if not self.native_tools:
             from clew.language_models._prompted import PromptedTools
 
             return PromptedTools(self, convert_tools(tools), tool_choice, kwargs)
