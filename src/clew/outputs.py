@@ -12,9 +12,8 @@ from clew.messages.base import BaseMessage
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from typing import Self
     from uuid import UUID
-
-    from typing_extensions import Self
 
 
 class _Output(msgspec.Struct):

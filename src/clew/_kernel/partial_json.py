@@ -12,9 +12,9 @@ from typing import Any
 
 import msgspec
 
-_WORDS = ("true", "false", "null", "NaN", "Infinity", "-Infinity")
+_WORDS = frozenset({"true", "false", "null"})
 _SPECIAL = re.compile(r'["{}\[\],:]')
-_STRING_END = re.compile(r'[^"\\]*(?:\\.[^"\\]*)*"', re.DOTALL)
+_STRING_END = re.compile(r'[^"\\]*+(?:\\.[^"\\]*+)*+"', re.DOTALL)
 
 
 def parse_json(text: str) -> Any:
@@ -45,64 +45,102 @@ def parse_partial_json(text: str, *, strict: bool = False) -> Any:
         return parse_json(closed)
 
 
+class _Closer:
+    """Reads the text once and remembers the last place where it can be cut and closed."""
+
+    __slots__ = ("cut", "due", "is_key_next", "is_value_open", "stack", "text")
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.stack: list[str] = []  # the closers that are due
+        self.cut = 0  # text[:cut] + due is valid JSON
+        self.due: str | None = None
+        self.is_key_next = False  # in an object, before a key
+        self.is_value_open = True  # a value may stand here
+
+    def mark(self, at: int) -> None:
+        """All before `at` is certain."""
+        self.cut = at
+        self.due = "".join(reversed(self.stack))
+
+    def string(self, at: int) -> int | None:
+        """Read the string that starts at `at`; None if it is cut."""
+        end = _STRING_END.match(self.text, at + 1)
+        if end is None:
+            if not self.is_key_next:
+                self.text = _whole_escapes(self.text, at) + '"'
+                self.mark(len(self.text))
+            return None
+        if not self.is_key_next:
+            self.mark(end.end())
+        self.is_value_open = False
+        return end.end()
+
+    def bracket(self, char: str, at: int) -> bool:
+        """Read any other special character; False if the text is no JSON."""
+        if char in "{[":
+            self.stack.append("}" if char == "{" else "]")
+            self.is_key_next = char == "{"
+            self.is_value_open = True
+            self.mark(at + 1)
+        elif char in "}]":
+            if not self.stack or self.stack.pop() != char:
+                return False
+            self.is_key_next = self.is_value_open = False
+            self.mark(at + 1)
+        elif char == ":":
+            self.is_key_next = False
+            self.is_value_open = True
+        else:  # a comma: what stands before it is complete
+            if not self.stack:
+                return False
+            self.mark(at)
+            self.is_key_next = self.stack[-1] == "}"
+            self.is_value_open = True
+        return True
+
+    def word(self, start: int) -> None:
+        """Take a literal at the very end that can't go on."""
+        if self.is_value_open and not self.is_key_next and self.text[start:].strip() in _WORDS:
+            self.mark(len(self.text))
+
+
 def close_json(text: str) -> str | None:
     """Return the text cut back to its last certain value and closed, or None if it holds no value yet."""
-    stack: list[str] = []  # the closers that are due
-    cut = 0  # text[:cut] + the closers in `due` is valid JSON
-    due: str | None = None
+    closer = _Closer(text)
     position = 0
-    expects_key = False
-    after_key = False
-
-    def mark(at: int) -> None:
-        nonlocal cut, due
-        cut = at
-        due = "".join(reversed(stack))
-
     while (found := _SPECIAL.search(text, position)) is not None:
         at = found.start()
-        char = text[at]
-        if char == '"':
-            end = _STRING_END.match(text, at + 1)
-            if end is None:  # the string is cut
-                if expects_key and not after_key:
-                    break
-                return _whole_escapes(text[: len(text)], at) + '"' + "".join(reversed(stack))
-            position = end.end()
-            if not (expects_key and not after_key):
-                mark(position)
-            continue
-        position = at + 1
-        if char in "{[":
-            stack.append("}" if char == "{" else "]")
-            expects_key = char == "{"
-            after_key = False
-            mark(position)
-        elif char in "}]":
-            if not stack or stack.pop() != char:
-                return None
-            expects_key = bool(stack) and stack[-1] == "}"
-            after_key = True
-            mark(position)
-        elif char == ":":
-            after_key = True
-        else:  # a comma: what stands before it is complete
-            if not stack:
-                return None
-            mark(at)
-            expects_key = stack[-1] == "}"
-            after_key = False
-    if due is None:
-        return None
-    return text[:cut] + due
+        if text[at] == '"':
+            end = closer.string(at)
+            if end is None:
+                break
+            position = end
+        elif closer.bracket(text[at], at):
+            position = at + 1
+        else:
+            return None
+    else:
+        closer.word(position)
+    return None if closer.due is None else closer.text[: closer.cut] + closer.due
+
+
+_UNFINISHED = re.compile(r"(?:\\|\\u[0-9a-fA-F]{0,3})$")
+_HALF_PAIR = re.compile(r"\\u[dD][89abAB][0-9a-fA-F]{2}$")
 
 
 def _whole_escapes(text: str, start: int) -> str:
     """Cut an unfinished escape (also half of a surrogate pair) off the end of the string that starts at `start`."""
-    tail = re.search(r'(?:\\|\\u[0-9a-fA-F]{0,3})$', text[start:])
-    if tail is not None:
-        before = text[start : start + tail.start()]
-        if (len(before) - len(before.rstrip("\\"))) % 2 == 0:
-            text = text[: start + tail.start()]
-    pair = re.search(r"\\u[dD][89abAB][0-9a-fA-F]{2}$", text[start:])
-    return text if pair is None else text[: start + pair.start()]
+    found = _UNFINISHED.search(text, max(start, len(text) - 6))
+    if found is not None and _is_escape(text, found.start()):
+        text = text[: found.start()]
+    found = _HALF_PAIR.search(text, max(start, len(text) - 6))
+    if found is not None and _is_escape(text, found.start()):
+        text = text[: found.start()]
+    return text
+
+
+def _is_escape(text: str, at: int) -> bool:
+    """Whether the backslash at `at` begins an escape and is not itself escaped."""
+    before = text[:at]
+    return (len(before) - len(before.rstrip("\\"))) % 2 == 0

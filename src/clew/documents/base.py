@@ -11,8 +11,7 @@ from clew.messages._model import copy_value
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
-
-    from typing_extensions import Self
+    from typing import Self
 
 
 class _Page(msgspec.Struct, omit_defaults=True):

@@ -54,7 +54,6 @@ from clew.messages.tool import (
 )
 
 if TYPE_CHECKING:
-    from clew.messages._ids import ensure_id
     from clew.messages._any import (
         AnyMessage,
     )
@@ -65,9 +64,10 @@ if TYPE_CHECKING:
         MessageLikeRepresentation,
         convert_to_messages,
         message_chunk_to_message,
-        messages_from_dict,
         message_from_dict,
+        messages_from_dict,
     )
+    from clew.messages._ids import ensure_id
     from clew.messages._openai import (
         convert_to_openai_messages,
     )
@@ -112,6 +112,8 @@ LC_ID_PREFIX = "lc_run-"
 """How the ids begin that were made from a run id."""
 
 __all__ = [
+    "LC_AUTO_PREFIX",
+    "LC_ID_PREFIX",
     "AIMessage",
     "AIMessageChunk",
     "Annotation",
@@ -132,8 +134,6 @@ __all__ = [
     "ImageContentBlock",
     "InputTokenDetails",
     "InvalidToolCall",
-    "LC_AUTO_PREFIX",
-    "LC_ID_PREFIX",
     "MessageLikeRepresentation",
     "NonStandardAnnotation",
     "NonStandardContentBlock",

@@ -74,6 +74,13 @@ def defaults_of(cls: type[BaseMessage]) -> dict[str, Any]:
     return out
 
 
+def shown_fields(message: BaseMessage) -> list[tuple[str, Any]]:
+    """Return (name, value) of the fields that differ from their defaults."""
+    defaults = defaults_of(type(message))
+    fields = [(name, getattr(message, name)) for name in message.__struct_fields__]
+    return [(name, value) for name, value in fields if name not in defaults or value != defaults[name]]
+
+
 def copy_message(message: M, update: Mapping[str, Any] | None, deep: bool) -> M:
     """See BaseMessage.model_copy."""
     out: M = message.__copy__()
@@ -138,7 +145,7 @@ def validate(cls: type[M], value: Any) -> M:
 
 
 def _kinds(cls: type[BaseMessage]) -> dict[Any, Any]:
-    """type texts that mean this class or one below it -> the class (None: the class itself)."""
+    """Type texts that mean this class or one below it -> the class (None: the class itself)."""
     out: dict[Any, Any] = {kind: found for kind, found in REGISTRY.items() if issubclass(found, cls)}
     default = defaults_of(cls).get("type")
     if default and default not in out:

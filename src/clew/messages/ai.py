@@ -7,12 +7,15 @@ calls; a sum that is read, changed or branched off in between is right too.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Literal
+from collections import deque
+from itertools import repeat
+from operator import call
+from typing import TYPE_CHECKING, Any, Literal, NotRequired, cast
 
-from typing_extensions import NotRequired, TypedDict
+from typing_extensions import TypedDict
 
 from clew._kernel.merge import merge_contents, merge_facts, merge_fragments
-from clew._kernel.tool_calls import ToolCallSum, split_calls
+from clew._kernel.tool_calls import ToolCallSum, may_hold_call, split_calls
 from clew._kernel.usage import combine, fold_usage
 from clew.messages.base import BaseMessage, BaseMessageChunk, checked_content, known
 from clew.messages.tool import InvalidToolCall, ToolCall, ToolCallChunk, normal_calls
@@ -100,46 +103,38 @@ class AIMessageChunk(
             self.content = checked_content(self.content)
         if self.tool_call_chunks:
             if not self.tool_calls:
-                del self.tool_calls, self.invalid_tool_calls  # worked out when read
+                _read_calls(self)
         elif self.tool_calls:
-            self.tool_calls = normal_calls(self.tool_calls, "tool_call")
-            self.tool_call_chunks = _as_fragments(self.tool_calls)
+            _set(self, "tool_calls", normal_calls(self.tool_calls, "tool_call"))
+            _set(self, "tool_call_chunks", _as_fragments(self.tool_calls))
 
     def __getattr__(self, name: str) -> Any:
         if name not in _LAZY:
             raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
-        parts = self.__dict__.pop("_parts", None)
-        if parts is not None:
-            _fill(self, parts[0][: parts[1]])
-            return getattr(self, name)
-        _set(self, "tool_calls", None)
-        _set(self, "invalid_tool_calls", None)
-        calls, invalid = split_calls(self.tool_call_chunks, is_final=self.chunk_position == "last")
-        _set(self, "tool_calls", calls)
-        _set(self, "invalid_tool_calls", invalid)
-        return calls if name == "tool_calls" else invalid
+        state: Any = self.__dict__
+        parts = state.pop("_parts", None)
+        if parts is None:
+            raise AttributeError(f"{type(self).__name__}.{name} was deleted")
+        _fill(self, parts[0][: parts[1]])
+        return getattr(self, name)
 
     def __setattr__(self, name: str, value: Any) -> None:
         if "_parts" in self.__dict__:
             _ = self.content
-        if name in ("tool_call_chunks", "chunk_position") and self.tool_call_chunks:
-            _set(self, name, value)
-            del self.tool_calls, self.invalid_tool_calls
-        else:
-            _set(self, name, value)
+        _set(self, name, value)
+        if name == "tool_call_chunks" or (name == "chunk_position" and self.tool_call_chunks):
+            _read_calls(self)
 
-    def __add__(self, other: Any) -> Any:
+    def __add__(self, other: AIMessageChunk | list[AIMessageChunk]) -> AIMessageChunk:
         if not isinstance(other, AIMessageChunk):
             if isinstance(other, list):
-                return add_ai_message_chunks(self, *other)  # pyright: ignore[reportUnknownArgumentType] - checked there
+                return add_ai_message_chunks(self, *other)
             return NotImplemented
-        mine = self.__dict__.get("_parts")
-        if mine is None:
-            parts, count = [_snapshot(self)], 1
-        else:
-            parts, count = mine
         if "_parts" in other.__dict__:
             return add_ai_message_chunks(self, other)
+        mine = self.__dict__.get("_parts")
+        parts: list[AIMessageChunk]
+        parts, count = ([_snapshot(self)], 1) if mine is None else mine
         part = _snapshot(other)
         if count != len(parts):
             parts = parts[:count]
@@ -159,33 +154,46 @@ class AIMessageChunk(
             return NotImplemented
         return all(getattr(self, name) == getattr(other, name) for name in self.__struct_fields__)
 
-    __hash__ = None  # type: ignore[assignment]  # messages can change
+    __hash__ = None  # pyright: ignore[reportAssignmentType, reportIncompatibleMethodOverride] - messages can change
 
     def __repr__(self) -> str:
-        fields = ", ".join(f"{name}={getattr(self, name)!r}" for name in self.__struct_fields__)
+        from clew.messages._model import shown_fields
+
+        fields = ", ".join(f"{name}={value!r}" for name, value in shown_fields(self))
         return f"{type(self).__name__}({fields})"
 
 
 _set: Any = BaseMessage.__setattr__
-_LAZY_ORDER = tuple(_LAZY)
+_copy: Any = BaseMessage.__copy__  # pyright: ignore[reportUnknownMemberType, reportAttributeAccessIssue] - msgspec has it
 
 
 def _snapshot(chunk: AIMessageChunk) -> AIMessageChunk:
     """A shallow copy, so that what is done to the chunk later does not change the sum."""
     if "_parts" in chunk.__dict__:
         _ = chunk.content
-    if chunk.tool_call_chunks:
-        _ = chunk.tool_calls
-    return BaseMessage.__copy__(chunk)
+    return _copy(chunk)
+
+
+def _read_calls(chunk: AIMessageChunk) -> None:
+    """Work out the complete (and, at the end, the invalid) calls of the chunk's fragments."""
+    fragments = chunk.tool_call_chunks
+    is_final = chunk.chunk_position == "last"
+    if is_final or may_hold_call(fragments):
+        calls, invalid = split_calls(fragments, is_final=is_final)
+    else:
+        calls, invalid = [], []
+    _set(chunk, "tool_calls", calls)
+    _set(chunk, "invalid_tool_calls", invalid)
+
+
+_UNSET: Any = tuple(getattr(AIMessageChunk, name).__delete__ for name in sorted(_LAZY))
+"""Slot deleters: called in C they cost half of what `del` statements do, and this is the inner loop of `+`."""
 
 
 def _pending(cls: type[AIMessageChunk], parts: list[AIMessageChunk], count: int) -> AIMessageChunk:
     out = cls("")
-    del (
-        out.content, out.additional_kwargs, out.response_metadata, out.name, out.id, out.model_extra, out.tool_calls,
-        out.invalid_tool_calls, out.usage_metadata, out.tool_call_chunks, out.chunk_position, out.usage_mode,
-    )  # fmt: skip
-    out.__dict__["_parts"] = (parts, count)
+    deque(map(call, _UNSET, repeat(out)), 0)
+    vars(out)["_parts"] = (parts, count)
     return out
 
 
@@ -210,63 +218,35 @@ def _as_fragments(calls: Iterable[Any]) -> list[Any]:
 
 def _fill(out: AIMessageChunk, parts: list[AIMessageChunk]) -> None:
     """Work out the sum of the parts into `out`, whose fields are unset."""
-    first = parts[0]
-    contents: list[Any] = []
-    kwargs: list[dict[str, Any]] = []
-    facts: list[dict[str, Any]] = []
-    extras: list[dict[str, Any]] = []
-    usage: list[tuple[Any, str]] = []
-    fragments: ToolCallSum | None = None
-    position = name = None
-    ids: list[str] = []
-    for part in parts:
-        if part.content:
-            contents.append(part.content)
-        if part.additional_kwargs:
-            kwargs.append(part.additional_kwargs)
-        if part.response_metadata:
-            facts.append(part.response_metadata)
-        if part.model_extra:
-            extras.append(part.model_extra)
-        if part.tool_call_chunks:
-            if fragments is None:
-                fragments = ToolCallSum()
-            fragments.extend(part.tool_call_chunks)
-        if part.usage_metadata is not None:
-            usage.append((part.usage_metadata, part.usage_mode))
-        if part.chunk_position is not None:
-            position = part.chunk_position
-        if part.id is not None:
-            ids.append(part.id)
-        if part.name is not None and name is None:
-            name = part.name
-    if not contents and isinstance(first.content, list):
-        contents.append([])
+    contents = [part.content for part in parts if part.content]
+    if not contents and isinstance(parts[0].content, list):
+        contents = [[]]
     _set(out, "content", merge_contents(contents))
-    _set(out, "additional_kwargs", merge_fragments(*kwargs) if kwargs else {})
-    _set(out, "response_metadata", merge_facts(*facts) if facts else {})
+    _set(out, "additional_kwargs", merge_fragments(*(p.additional_kwargs for p in parts if p.additional_kwargs)))
+    _set(out, "response_metadata", merge_facts(*(p.response_metadata for p in parts if p.response_metadata)))
+    extras = [part.model_extra for part in parts if part.model_extra]
     _set(out, "model_extra", merge_facts(*extras) if extras else None)
-    _set(out, "name", name)
-    _set(out, "id", _best_id(ids))
+    _set(out, "name", next((part.name for part in parts if part.name is not None), None))
+    _set(out, "id", _best_id([part.id for part in parts if part.id is not None]))
+    usage = ((part.usage_metadata, part.usage_mode) for part in parts if part.usage_metadata is not None)
     total, mode = fold_usage(usage)
     _set(out, "usage_metadata", total)
     _set(out, "usage_mode", mode)
-    _set(out, "chunk_position", position)
-    if fragments is None:
-        _set(out, "tool_call_chunks", [])
-        _set(out, "tool_calls", [])
-        _set(out, "invalid_tool_calls", [])
-    else:
-        _set(out, "tool_call_chunks", fragments.result())
+    _set(out, "chunk_position", "last" if any(part.chunk_position for part in parts) else None)
+    fragments = ToolCallSum()
+    for part in parts:
+        if part.tool_call_chunks:
+            fragments.extend(part.tool_call_chunks)
+    _set(out, "tool_call_chunks", fragments.result())
+    _read_calls(out)
 
 
 def _best_id(ids: list[str]) -> str | None:
     """The provider's own id, else the run's, else one made up on the way."""
-    for is_wanted in (lambda id: not id.startswith("lc_"), lambda id: id.startswith("lc_run-"), bool):
-        for id in ids:
-            if is_wanted(id):
-                return id
-    return ids[0] if ids else None
+    if not ids:
+        return None
+    own = next((id for id in ids if not id.startswith("lc_")), None)
+    return own or next((id for id in ids if id.startswith("lc_run-")), ids[0])
 
 
 def add_ai_message_chunks(left: AIMessageChunk, *others: AIMessageChunk) -> AIMessageChunk:
@@ -276,7 +256,7 @@ def add_ai_message_chunks(left: AIMessageChunk, *others: AIMessageChunk) -> AIMe
     """
     parts: list[AIMessageChunk] = []
     for chunk in (left, *others):
-        if not isinstance(chunk, AIMessageChunk):
+        if not isinstance(chunk, AIMessageChunk):  # pyright: ignore[reportUnnecessaryIsInstance] - callers err
             raise TypeError(f"can't add {type(chunk).__name__} to an AIMessageChunk")
         mine = chunk.__dict__.get("_parts")
         if mine is None:
@@ -288,9 +268,9 @@ def add_ai_message_chunks(left: AIMessageChunk, *others: AIMessageChunk) -> AIMe
 
 def add_usage(left: UsageMetadata | None, right: UsageMetadata | None) -> UsageMetadata:
     """Add two usages, details included; None counts as nothing."""
-    return combine(left, right)  # type: ignore[return-value]  # the same keys
+    return cast("UsageMetadata", combine(left, right))
 
 
 def subtract_usage(left: UsageMetadata | None, right: UsageMetadata | None) -> UsageMetadata:
     """Subtract a usage from another; no count falls below 0."""
-    return combine(left, right, -1)  # type: ignore[return-value]  # the same keys
+    return cast("UsageMetadata", combine(left, right, -1))

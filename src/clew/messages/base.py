@@ -15,8 +15,7 @@ from clew._kernel.merge import merge_contents, merge_facts, merge_fragments
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
-
-    from typing_extensions import Self
+    from typing import Self
 
     from clew.messages.content import ContentBlock
 
@@ -26,7 +25,7 @@ REGISTRY: dict[str, type[BaseMessage]] = {}
 """type text -> the class that clew defines for it ("human", "AIMessageChunk", …)."""
 
 
-class _Content(msgspec.Struct, omit_defaults=True):
+class _Content(msgspec.Struct, omit_defaults=True, repr_omit_defaults=True):
     content: Any  # str | list[str | dict]; positional, the rest is keyword-only
 
 

@@ -6,9 +6,9 @@ back to it unchanged. `message.content_blocks` gives the standard form of any me
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Any, Literal, NotRequired
 
-from typing_extensions import NotRequired, TypedDict
+from typing_extensions import TypedDict
 
 from clew.messages.tool import InvalidToolCall, ToolCall, ToolCallChunk
 

@@ -6,8 +6,8 @@ from abc import ABC
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from clew.messages.base import BaseMessage, BaseMessageChunk
-from clew.outputs import ChatGenerationChunk, GenerationChunk
 from clew.output_parsers.base import BaseOutputParser, as_generation
+from clew.outputs import ChatGenerationChunk, GenerationChunk
 from clew.runnables._stream import astream_observed, stream_observed
 
 if TYPE_CHECKING:

@@ -6,9 +6,9 @@ from clew._lazy import attributes
 
 if TYPE_CHECKING:
     from clew.prompts._template import (
+        PromptTemplateFormat,
         check_valid_template,
         get_template_variables,
-        PromptTemplateFormat,
     )
     from clew.prompts.base import (
         BasePromptTemplate,

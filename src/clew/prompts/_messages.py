@@ -21,8 +21,7 @@ from clew.prompts.string import StringPromptTemplate
 
 if TYPE_CHECKING:
     from pathlib import Path
-
-    from typing_extensions import Self
+    from typing import Self
 
 
 class MessagesPlaceholder(BaseMessagePromptTemplate):

@@ -14,8 +14,7 @@ from clew.runnables.config import merge_configs
 
 if TYPE_CHECKING:
     from pathlib import Path
-
-    from typing_extensions import Self
+    from typing import Self
 
     from clew.config import RunnableConfig
     from clew.documents import Document

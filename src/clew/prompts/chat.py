@@ -25,7 +25,7 @@ from clew.prompts.base import BasePromptTemplate
 from clew.prompts.message import BaseMessagePromptTemplate
 
 if TYPE_CHECKING:
-    from typing_extensions import Self
+    from typing import Self
 
 __all__ = [
     "AIMessagePromptTemplate",
@@ -116,7 +116,7 @@ class ChatPromptTemplate(BaseChatPromptTemplate):
         if kwargs.get("validate_template") and given is not None and set(given) != set(names):
             raise ValueError(f"the messages need {sorted(names)}, input_variables says {sorted(given)}")
         kwargs.pop("optional_variables", None)
-        types = {name: list[Any] for name in optional} | dict(kwargs.pop("input_types", None) or {})
+        types = dict.fromkeys(optional, list[Any]) | dict(kwargs.pop("input_types", None) or {})
         super().__init__(
             messages=parts,
             input_variables=sorted(names),

@@ -90,7 +90,7 @@ def _read_entries(lines: list[str], at: int, base: int, entry: re.Pattern[str], 
             at += 1
             continue
         depth = _indent(line)
-        if depth <= base or _OTHER_HEAD.match(line) and depth <= base:
+        if depth <= base or (_OTHER_HEAD.match(line) and depth <= base):
             break
         level = depth if level is None else level
         found = entry.match(line.strip()) if depth <= level else None
