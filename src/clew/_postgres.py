@@ -198,6 +198,12 @@ class _Lane:
         self.slots = slots
         self.free: list[Any] = []
 
+    def finish(self) -> None:
+        """Close the idle connections without awaiting, as their loop may be gone."""
+        while self.free:
+            connection = self.free.pop()  # kept by name: it warns when it is deleted open
+            connection.pgconn.finish()
+
 
 class AsyncPool(_Shared):
     """Awaited connections, lent last in first out. Each event loop has its own, as they can't change loops."""
@@ -217,8 +223,7 @@ class AsyncPool(_Shared):
         lane = self._lanes.get(loop)
         if lane is None:
             for dead in [one for one in self._lanes if one.is_closed()]:
-                for connection in self._lanes.pop(dead).free:
-                    connection.pgconn.finish()
+                self._lanes.pop(dead).finish()
             lane = self._lanes[loop] = _Lane(asyncio.Semaphore(self.size))
         return lane
 
@@ -269,11 +274,14 @@ class AsyncPool(_Shared):
 
     async def close(self) -> None:
         """Close the idle connections of this loop; those on loan close when they come back."""
-        self._closed = True
         await self._drop_idle(self._lane())
+        self.abandon()
+
+    def abandon(self) -> None:
+        """Close the idle connections of all loops at once, without a word to the server; for a blocking close."""
+        self._closed = True
         for lane in self._lanes.values():
-            while lane.free:
-                lane.free.pop().pgconn.finish()
+            lane.finish()
 
     async def _take(self, lane: _Lane) -> Any:
         while lane.free:
