@@ -32,7 +32,7 @@ class Frame:
 
     __slots__ = (
         "attempt", "beat", "calls", "config_", "first", "future", "loose", "name", "namespace", "owner", "parent", "path",
-        "prefix", "root", "run_manager", "slot", "task",
+        "prefix", "root", "run_manager", "scope", "slot", "task",
     )  # fmt: skip
 
     def __init__(self, root: Root, path: str, name: str, parent: Frame | None) -> None:
@@ -51,6 +51,7 @@ class Frame:
         self.first = 0.0
         self.config_: Any = None
         self.run_manager: Any = None
+        self.scope: tuple[Any, Any] | None = parent.scope if parent is not None else None  # store and context of a nested workflow
         self.beat: Callable[[], None] | None = None
         self.namespace: tuple[str, ...] = parent.namespace if parent is not None else ()
 
@@ -137,6 +138,7 @@ class Frame:
         if root.stop is not None:
             root.check()
         root.must_keep("interrupt()")
+        event = key is not None and key.startswith("event:")
         if key is not None:
             path = f"{self.prefix}?{key}"
             if self.loose is None:
@@ -161,10 +163,17 @@ class Frame:
         if known is not None:
             root.met.add(path)
             answered, answer = root.answer(known)
+            if not answered and event:
+                answered, answer = root.take_event(known)
             if answered:
                 return answer
             raise GraphInterrupt((root.ask(known),))
-        raise GraphInterrupt((root.ask(self._question(path, value, key, response_schema, expires, default), new=True),))
+        question = self._question(path, value, key, response_schema, expires, default)
+        if event:
+            answered, answer = root.take_event(question, new=True)
+            if answered:
+                return answer
+        raise GraphInterrupt((root.ask(question, new=True),))
 
     def _question(
         self, path: str, value: Any, key: str | None, schema: Any, expires: float | None, default: Any
@@ -232,17 +241,17 @@ class Frame:
     @property
     def store(self) -> Any:
         """The store of the workflow, or None."""
-        return self.root.store
+        return self.root.store if self.scope is None or self.scope[0] is None else self.scope[0]
 
     @property
     def context(self) -> Any:
         """The `context=` of the call."""
-        return self.root.context
+        return self.root.context if self.scope is None or self.scope[1] is None else self.scope[1]
 
     @property
     def previous(self) -> Any:
-        """What the thread's last run saved."""
-        return self.root.previous
+        """What the thread's last run saved; None in a nested workflow."""
+        return self.root.previous if self.parent is None else None
 
     @property
     def config(self) -> Mapping[str, Any]:
@@ -289,11 +298,11 @@ class Frame:
             node_first_attempt_time=self.first or None,
         )
         return Runtime(
-            context=root.context,
-            store=root.store,
+            context=self.context,
+            store=self.store,
             stream_writer=self.stream_writer,
             heartbeat=self.heartbeat,
-            previous=root.previous if self.parent is None else None,
+            previous=self.previous,
             execution_info=info,
             control=root.control,
         )
@@ -314,6 +323,6 @@ def prepare(frame: Frame, inject: frozenset[str], kwargs: dict[str, Any]) -> dic
         elif name == "runtime":
             filled[name] = frame.runtime()
         else:
-            filled[name] = frame.root.previous
+            filled[name] = frame.previous
     return filled
 

@@ -122,7 +122,8 @@ class TaskFuture(Future[Any]):
             self._call_back()
 
     def _announce(self) -> None:
-        with self._condition as gate:
+        gate = self._condition
+        with gate:
             for watcher in self._watchers or ():
                 if self._state == CANCELLED:
                     watcher.add_cancelled(self)
@@ -238,7 +239,8 @@ class TaskFuture(Future[Any]):
         if lent and slots is not None:
             slots.leave()
         try:
-            with self._condition as gate:
+            gate = self._condition
+            with gate:
                 deadline = None if timeout is None else time.monotonic() + timeout
                 while self._state not in (FINISHED, CANCELLED):
                     left = None if deadline is None else deadline - time.monotonic()

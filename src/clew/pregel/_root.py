@@ -203,6 +203,33 @@ class Root:
         shown = self.asked[question.id] = show(question, self.codec)
         return shown
 
+    def take_event(self, question: R.Question, *, new: bool = False) -> tuple[bool, Any]:
+        """Return (whether an event was sent, its value); it is taken and written down as the answer."""
+        if self.place is None or not hasattr(self.journal, "notes"):
+            return False, None
+        place = self.place
+        waiting = self.journal.notes(place.thread_id, place.ns, f"{question.key}:")
+        if not waiting:
+            return False, None
+        note = min(waiting)
+        raw = self.codec.unseal(place.thread_id, waiting[note])
+        self.records[question.path] = question
+        self.answers[question.id] = raw
+        facts: list[R.Record] = [question] if new else []
+        facts.append(R.Answer(question.id, raw, time.time()))
+        rows = [(self.at or "", next(self.numbers), self.codec.seal(place.thread_id, R.pack(one))) for one in facts]
+        self.dirty = True
+        self.write(Batch(records=[*self.take_backlog(), *rows], notes=((note, None),)))
+        return True, self.codec.decode(raw)
+
+    def join(self, sink: Sink, namespace: tuple[str, ...]) -> None:
+        """Send what happens below a namespace to another reader too."""
+        from clew.pregel._stream import Sink as Hub
+
+        if self.sink is None:
+            self.sink = Hub((), lambda _: None)
+        self.sink.join(sink, namespace)
+
     # -- writing -------------------------------------------------------------------------------------
 
     def save(self, *records: R.Record) -> None:
@@ -314,7 +341,7 @@ class Root:
             if self.loop_thread == get_ident():
                 raise RuntimeError(f"task {future.spec.name!r} is not done: `await` it, .result() would stop the event loop")
             return False
-        if self.loop_thread == get_ident():
+        if self.loop_thread == get_ident() and self.keeps and not hasattr(self.journal, "commit"):
             raise RuntimeError(f"task {future.spec.name!r} is not done: `await` it, .result() would stop the event loop")
         if self.slots is None or future.slot:
             return True

@@ -36,6 +36,24 @@ class Waiting:
 
 
 async def attempt(workflow: Pregel, input: Any, config: Any, options: Options, *, awaited: bool) -> Any:
+    """Run to a result or to a question; returns the value, or Waiting.
+
+    A run that stops to wait for an event looks once more, as it may have been sent just before.
+    """
+    outcome = await _attempt(workflow, input, config, options, awaited=awaited)
+    while isinstance(outcome, Waiting) and any((one.key or "").startswith("event:") for one in outcome.interrupts):
+        root: Root = options.__dict__["root"]
+        place = root.place
+        if place is None:
+            break
+        sent = await root.io.notes(place.thread_id, place.ns, "event:")
+        if not any(note.startswith(f"{one.key}:") for note in sent for one in outcome.interrupts):
+            break
+        outcome = await _attempt(workflow, None, config, options, awaited=awaited)
+    return outcome
+
+
+async def _attempt(workflow: Pregel, input: Any, config: Any, options: Options, *, awaited: bool) -> Any:
     """Run one attempt; returns the value, or Waiting.
 
     Raises: what the body raises, and the refusals of `begin`.

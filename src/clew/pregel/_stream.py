@@ -19,7 +19,7 @@ class Sink:
     modes: what was asked for. deep: events of subgraphs too.
     """
 
-    __slots__ = ("attempt", "custom", "deep", "modes", "put", "seq", "tasks")
+    __slots__ = ("_readers", "custom", "deep", "modes", "put", "tasks")
 
     def __init__(self, modes: Sequence[str], put: Callable[[tuple[tuple[str, ...], str, Any]], None], *, deep: bool = False) -> None:
         for mode in modes:
@@ -30,16 +30,25 @@ class Sink:
         self.deep = deep
         self.custom = "custom" in self.modes
         self.tasks = "tasks" in self.modes or "debug" in self.modes
-        self.seq = 0
+        self._readers: list[tuple[tuple[str, ...], Sink]] = []  # of nested streams: below this namespace
+
+    def join(self, other: Sink, namespace: tuple[str, ...]) -> None:
+        """Send what happens below a namespace to another reader too."""
+        self._readers.append((namespace, other))
+        self.custom = self.custom or other.custom
+        self.tasks = self.tasks or other.tasks
 
     def emit(self, mode: str, data: Any, namespace: tuple[str, ...] = ()) -> None:
         """Pass an event on when it was asked for."""
         if mode in self.modes and (not namespace or self.deep):
             self.put((namespace, mode, data))
+        for below, other in self._readers:
+            if namespace[: len(below)] == below:
+                other.emit(mode, data, namespace[len(below) :])
 
     def update(self, name: str, value: Any, namespace: tuple[str, ...], *, cached: bool = False) -> None:
         """Tell what a task or node gave."""
-        if "updates" in self.modes:
+        if "updates" in self.modes or self._readers:
             data: dict[str, Any] = {name: value}
             if cached:
                 data["__metadata__"] = {"cached": True}
@@ -62,12 +71,12 @@ class Sink:
 
     def checkpoint(self, payload: Callable[[], dict[str, Any]], namespace: tuple[str, ...] = (), step: int = 0) -> None:
         """Tell that a checkpoint was written; its payload is made when somebody wants it."""
-        if "checkpoints" in self.modes or "debug" in self.modes:
+        if "checkpoints" in self.modes or "debug" in self.modes or self._readers:
             self._told("checkpoints", "checkpoint", payload(), namespace, step)
 
     def _told(self, mode: str, kind: str, payload: dict[str, Any], namespace: tuple[str, ...], step: int) -> None:
         self.emit(mode, payload, namespace)
-        if "debug" in self.modes:
+        if "debug" in self.modes or self._readers:
             event = {"type": kind, "timestamp": timestamp(time.time()), "step": step, "payload": payload}
             self.emit("debug", event, namespace)
 
