@@ -162,5 +162,3 @@ class LLMResult(_Output, kw_only=True):
                 llm_output = {**llm_output, "token_usage": {}}
             out.append(LLMResult(generations=[candidates], llm_output=llm_output))
         return out
-
-

@@ -145,10 +145,7 @@ def parse_arguments(text: str | None) -> dict[str, Any] | None:
 
 def may_hold_call(fragments: Any) -> bool:
     """Whether any fragment can be a complete call by itself; False for nearly all pieces of a stream, and cheap."""
-    for fragment in fragments:
-        if fragment.get("name") and (fragment.get("args") or "").rstrip()[-1:] == "}":
-            return True
-    return False
+    return any(f.get("name") and (f.get("args") or "").rstrip()[-1:] == "}" for f in fragments)
 
 
 def split_calls(fragments: Any, *, is_final: bool) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:

@@ -38,7 +38,12 @@ class Document(_Page, kw_only=True, omit_defaults=True, tag="Document", tag_fiel
 
     def model_dump(self, *, exclude: Any = None, include: Any = None, **_: Any) -> dict[str, Any]:
         """Return the fields as a dict of new containers."""
-        out = {"id": self.id, "metadata": copy_value(self.metadata), "page_content": self.page_content, "type": self.type}
+        out = {
+            "id": self.id,
+            "metadata": copy_value(self.metadata),
+            "page_content": self.page_content,
+            "type": self.type,
+        }
         if include is not None:
             out = {key: value for key, value in out.items() if key in include}
         return {key: value for key, value in out.items() if exclude is None or key not in exclude}

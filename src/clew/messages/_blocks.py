@@ -88,10 +88,9 @@ def standard_block(block: dict[str, Any]) -> list[dict[str, Any]]:
 def _kept(block: dict[str, Any], *taken: str) -> dict[str, Any]:
     """{"index", "id", "extras"} of what is left over in a block."""
     out: dict[str, Any] = {key: block[key] for key in ("index", "id") if block.get(key) is not None}
-    extras = dict(block.get("extras") or {})
-    for key, value in block.items():
-        if key not in taken and key not in ("type", "index", "id", "extras") and value is not None:
-            extras[key] = value
+    known = (*taken, "type", "index", "id", "extras")
+    left = {key: value for key, value in block.items() if key not in known and value is not None}
+    extras: dict[str, Any] = {**(block.get("extras") or {}), **left}
     if extras:
         out["extras"] = extras
     return out
@@ -254,7 +253,9 @@ def _function_call(block: dict[str, Any]) -> list[dict[str, Any]] | None:
     rest["id"] = block.get("call_id") or block.get("id")
     args = parse_arguments(block["arguments"])
     if args is None:
-        return [{"type": "invalid_tool_call", "name": block.get("name"), "args": block["arguments"], "error": None, **rest}]
+        return [
+            {"type": "invalid_tool_call", "name": block.get("name"), "args": block["arguments"], "error": None, **rest}
+        ]
     return [{"type": "tool_call", "name": block.get("name"), "args": args, **rest}]
 
 

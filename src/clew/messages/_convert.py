@@ -38,7 +38,7 @@ ROLES: dict[str, type[BaseMessage]] = {
 def convert_to_messages(messages: Iterable[MessageLikeRepresentation] | PromptValue) -> list[BaseMessage]:
     """Return a list of messages.
 
-    messages: messages, ("role", content) pairs, strings (human) and dicts, or a prompt value; messages pass as they are.
+    messages: messages (they pass as they are), ("role", content) pairs, strings (human), dicts; or a prompt value.
     Raises: ValueError, NotImplementedError for what is no message. Cost: O(n).
     """
     to_messages = getattr(messages, "to_messages", None)

@@ -13,7 +13,6 @@ from clew.messages.base import REGISTRY, BaseMessage
 M = TypeVar("M", bound=BaseMessage)
 
 _PLAIN = (str, int, float, bool, type(None), bytes)
-_CHUNK_ONLY = ("usage_mode",)
 
 
 def copy_value(value: Any) -> Any:
@@ -32,15 +31,9 @@ def dump(
     message: BaseMessage, mode: str, include: Any, exclude: Any, exclude_none: bool, exclude_defaults: bool
 ) -> dict[str, Any]:
     """See BaseMessage.model_dump."""
-    out: dict[str, Any] = {}
-    for name in message.__struct_fields__:
-        if name != "model_extra" and name not in _CHUNK_ONLY:
-            out[name] = copy_value(getattr(message, name))
-    if getattr(message, "usage_mode", "delta") != "delta":
-        out["usage_mode"] = message.usage_mode  # type: ignore[attr-defined]  # a chunk
-    if message.model_extra:
-        for key, value in message.model_extra.items():
-            out.setdefault(key, copy_value(value))
+    out = {name: copy_value(getattr(message, name)) for name in _dumped_fields(message)}
+    for key, value in (message.model_extra or {}).items():
+        out.setdefault(key, copy_value(value))
     if exclude_defaults:
         defaults = defaults_of(type(message))
         out = {k: v for k, v in out.items() if k not in defaults or v != defaults[k]}
@@ -53,6 +46,13 @@ def dump(
     if mode == "json":
         out = msgspec.to_builtins(out, enc_hook=_to_json, str_keys=True)
     return out
+
+
+def _dumped_fields(message: BaseMessage) -> list[str]:
+    names: list[str] = [name for name in message.__struct_fields__ if name != "model_extra"]
+    if getattr(message, "usage_mode", None) == "delta":
+        names.remove("usage_mode")
+    return names
 
 
 def _to_json(value: Any) -> Any:

@@ -43,18 +43,12 @@ def read_tool_calls(raw: Any) -> tuple[list[Any], list[Any]]:
 
 def write_tool_calls(message: BaseMessage) -> list[dict[str, Any]]:
     """Return the `tool_calls` list that says the same; invalid calls go back as the model wrote them."""
-    out: list[dict[str, Any]] = []
-    for call in getattr(message, "tool_calls", ()):
-        arguments = json.dumps(call["args"], ensure_ascii=False)
-        out.append({
-            "type": "function", "id": call.get("id"), "function": {"name": call["name"], "arguments": arguments},
-        })  # fmt: skip
-    for call in getattr(message, "invalid_tool_calls", ()):
-        out.append({
-            "type": "function", "id": call.get("id"),
-            "function": {"name": call.get("name"), "arguments": call.get("args") or ""},
-        })  # fmt: skip
-    return out
+    calls: list[Any] = [
+        (call.get("id"), call["name"], json.dumps(call["args"], ensure_ascii=False))
+        for call in getattr(message, "tool_calls", ())
+    ]
+    calls += [(c.get("id"), c.get("name"), c.get("args") or "") for c in getattr(message, "invalid_tool_calls", ())]
+    return [{"type": "function", "id": id, "function": {"name": name, "arguments": text}} for id, name, text in calls]
 
 
 _ROLES = {"human": "user", "ai": "assistant", "system": "system", "tool": "tool", "function": "function"}

@@ -122,7 +122,12 @@ def merge_message_runs(
     out: list[BaseMessage] = []
     run: list[BaseMessage] = []
     for message in convert_to_messages(cast("Any", messages)):
-        if run and type(run[0]) is type(message) and not isinstance(message, ToolMessage) and _same_role(run[0], message):
+        if (
+            run
+            and type(run[0]) is type(message)
+            and not isinstance(message, ToolMessage)
+            and _same_role(run[0], message)
+        ):
             run.append(message)
             continue
         if run:

@@ -19,7 +19,10 @@ TOKENS_PER_WIDE_CHARACTER = 0.85
 CHARACTERS_PER_TOKEN_BEYOND_ASCII = 2.2
 """Cyrillic, Greek, Arabic, Hebrew, Indic …, which tokenizers split finer than English."""
 
-_WIDE = re.compile("[\u1100-\u11ff\u2e80-\u9fff\ua960-\ua97f\uac00-\ud7ff\uf900-\ufaff\ufe30-\ufe4f\uff00-\uffef\U0001b000-\U0001b2ff\U00020000-\U0003ffff]+")
+_WIDE = re.compile(
+    "[\u1100-\u11ff\u2e80-\u9fff\ua960-\ua97f\uac00-\ud7ff\uf900-\ufaff\ufe30-\ufe4f\uff00-\uffef"
+    "\U0001b000-\U0001b2ff\U00020000-\U0003ffff]+"
+)
 _OTHER = re.compile("[\u0080-\u10ff\u1200-\u2e7f\ua000-\ua95f\ua980-\uabff\ufb00-\ufe2f\ufe50-\ufeff]+")
 
 

@@ -13,69 +13,47 @@ import msgspec
 
 from clew.messages._any import AnyMessage
 from clew.messages._model import build
-from clew.messages.ai import AIMessage, AIMessageChunk
+from clew.messages.ai import AIMessageChunk
 from clew.messages.base import REGISTRY, BaseMessage
 from clew.messages.modifier import RemoveMessage
-from clew.messages.tool import ToolMessage
 
 Wire = AnyMessage | RemoveMessage
 
 _encoder = msgspec.msgpack.Encoder()
 _one = msgspec.msgpack.Decoder(Wire)
 _many = msgspec.msgpack.Decoder(list[Wire])
-_SCALARS = frozenset({str, int, float, bool, type(None), bytes})
-_OWN = frozenset(REGISTRY.values())
+_SCALARS = frozenset({str, float, bool, type(None), bytes})
+_CLOSED = frozenset({"type", "name", "id", "tool_call_id", "status", "role", "chunk_position", "usage_mode"})
+_OPEN: dict[Any, tuple[str, ...]] = {
+    cls: tuple(name for name in cls.__struct_fields__ if name not in _CLOSED) for cls in REGISTRY.values()
+}
+"""Message class -> the fields that may hold anything."""
 
 
 def is_plain(message: BaseMessage) -> bool:
     """Whether `encode_message` gives the message back equal in value and type."""
-    cls = type(message)
-    if cls not in _OWN:
+    names = _OPEN.get(type(message))
+    if names is None:
         return False
-    if type(message.content) is not str and not _is_plain(message.content):
-        return False
-    if message.additional_kwargs and not _is_plain(message.additional_kwargs):
-        return False
-    if message.response_metadata and not _is_plain(message.response_metadata):
-        return False
-    if message.model_extra and not _is_plain(message.model_extra):
-        return False
-    if isinstance(message, AIMessage):
-        if message.tool_calls and not _is_plain(message.tool_calls):
+    for name in names:
+        value = getattr(message, name)
+        kind = type(value)
+        if kind is str or value is None or ((kind is dict or kind is list) and not value):
+            continue
+        if not _is_plain(value):
             return False
-        if message.usage_metadata and not _is_plain(message.usage_metadata):
-            return False
-        if isinstance(message, AIMessageChunk) and not _is_plain(message.tool_call_chunks):
-            return False
-        return not message.invalid_tool_calls or _is_plain(message.invalid_tool_calls)
-    if isinstance(message, ToolMessage):
-        return _is_plain(message.artifact)
     return True
 
 
 def _is_plain(value: Any) -> bool:
-    kind = type(value)
+    kind: Any = type(value)
+    if kind in _SCALARS:
+        return True
     if kind is dict:
-        for key, item in value.items():
-            if type(key) is not str:
-                return False
-            if type(item) not in _SCALARS:
-                if not _is_plain(item):
-                    return False
-            elif type(item) is int and not -(2**63) <= item < 2**64:
-                return False
-        return True
+        return all(type(key) is str for key in value) and all(map(_is_plain, value.values()))
     if kind is list:
-        for item in value:
-            if type(item) not in _SCALARS:
-                if not _is_plain(item):
-                    return False
-            elif type(item) is int and not -(2**63) <= item < 2**64:
-                return False
-        return True
-    if kind is int:
-        return -(2**63) <= value < 2**64
-    return kind in _SCALARS
+        return all(map(_is_plain, value))
+    return kind is int and -(2**63) <= value < 2**64
 
 
 def encode_message(message: BaseMessage) -> bytes:

@@ -58,8 +58,8 @@ class AIMessage(BaseMessage, kw_only=True, omit_defaults=True, tag="ai", tag_fie
     """
 
     type: str = "ai"
-    tool_calls: list[ToolCall] = []
-    invalid_tool_calls: list[InvalidToolCall] = []
+    tool_calls: list[ToolCall] = []  # noqa: RUF012 - msgspec makes a new one each time
+    invalid_tool_calls: list[InvalidToolCall] = []  # noqa: RUF012 - msgspec makes a new one each time
     usage_metadata: UsageMetadata | None = None
 
     def __post_init__(self) -> None:
@@ -92,7 +92,7 @@ class AIMessageChunk(
     """
 
     type: str = "AIMessageChunk"
-    tool_call_chunks: list[ToolCallChunk] = []
+    tool_call_chunks: list[ToolCallChunk] = []  # noqa: RUF012 - msgspec makes a new one each time
     chunk_position: Literal["last"] | None = None
     usage_mode: Literal["delta", "running", "final"] = "delta"
 

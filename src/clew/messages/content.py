@@ -154,9 +154,7 @@ class NonStandardContentBlock(TypedDict):
     index: NotRequired[int | str]
 
 
-DataContentBlock = (
-    ImageContentBlock | VideoContentBlock | AudioContentBlock | PlainTextContentBlock | FileContentBlock
-)
+DataContentBlock = ImageContentBlock | VideoContentBlock | AudioContentBlock | PlainTextContentBlock | FileContentBlock
 ToolContentBlock = ToolCall | ToolCallChunk | ServerToolCall | ServerToolCallChunk | ServerToolResult
 ContentBlock = (
     TextContentBlock

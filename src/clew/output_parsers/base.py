@@ -75,9 +75,7 @@ class _Parser(RunnableSerializable[Any, Any]):
         """Return the value of an answer. Raises: OutputParserException if it can't be read."""
         if config is None and plain():
             return self._read(input)
-        return call_observed(
-            self, lambda value, _child, _run: self._read(value), input, config, run_type="parser"
-        )
+        return call_observed(self, lambda value, _child, _run: self._read(value), input, config, run_type="parser")
 
     async def ainvoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Any:
         """Return the value of an answer."""

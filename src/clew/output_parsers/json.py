@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from json import JSONDecodeError
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 from pydantic import BaseModel, SkipValidation
 
@@ -84,26 +84,28 @@ def diff_operations(before: Any, after: Any, path: str = "") -> list[dict[str, A
     if before == after and type(before) is type(after):
         return []
     if isinstance(before, dict) and isinstance(after, dict):
-        out: list[dict[str, Any]] = []
-        for key in before:  # pyright: ignore[reportUnknownVariableType] - JSON
-            if key not in after:
-                out.append({"op": "remove", "path": f"{path}/{_escaped(key)}"})
-        for key, value in after.items():  # pyright: ignore[reportUnknownVariableType] - JSON
-            where = f"{path}/{_escaped(key)}"
-            if key in before:
-                out.extend(diff_operations(before[key], value, where))
-            else:
-                out.append({"op": "add", "path": where, "value": value})
-        return out
-    if isinstance(before, list) and isinstance(after, list) and len(before) <= len(after):  # pyright: ignore[reportUnknownArgumentType]
-        out = []
-        for index, value in enumerate(after):  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType] - JSON
-            if index < len(before):  # pyright: ignore[reportUnknownArgumentType]
-                out.extend(diff_operations(before[index], value, f"{path}/{index}"))
-            else:
-                out.append({"op": "add", "path": f"{path}/{index}", "value": value})
-        return out
+        return _dict_operations(cast("dict[str, Any]", before), cast("dict[str, Any]", after), path)
+    if isinstance(before, list) and isinstance(after, list):
+        old, new = cast("list[Any]", before), cast("list[Any]", after)
+        if len(old) <= len(new):
+            both = enumerate(zip(old, new, strict=False))
+            changes = [change for i, (a, b) in both for change in diff_operations(a, b, f"{path}/{i}")]
+            added = range(len(old), len(new))
+            return changes + [{"op": "add", "path": f"{path}/{i}", "value": new[i]} for i in added]
     return [{"op": "replace", "path": path, "value": after}]
+
+
+def _dict_operations(before: dict[str, Any], after: dict[str, Any], path: str) -> list[dict[str, Any]]:
+    out: list[dict[str, Any]] = [
+        {"op": "remove", "path": f"{path}/{_escaped(key)}"} for key in before if key not in after
+    ]
+    for key, value in after.items():
+        where = f"{path}/{_escaped(key)}"
+        if key in before:
+            out += diff_operations(before[key], value, where)
+        else:
+            out.append({"op": "add", "path": where, "value": value})
+    return out
 
 
 def _escaped(key: Any) -> str:

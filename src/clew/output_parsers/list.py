@@ -81,7 +81,7 @@ class CommaSeparatedListOutputParser(ListOutputParser):
 
     def get_format_instructions(self) -> str:
         """Return what to tell the model about the form of its answer."""
-        return "Your answer should be a list of values separated by commas, for example: `foo, bar, baz` or `foo,bar,baz`"
+        return "Your answer should be a list of values separated by commas, for example: `foo, bar, baz`"
 
     def parse(self, text: str) -> list[str]:
         """Return the items; quoted ones may hold commas."""
@@ -117,7 +117,9 @@ class NumberedListOutputParser(_PatternListOutputParser):
 
     def get_format_instructions(self) -> str:
         """Return what to tell the model about the form of its answer."""
-        return "Your answer should be a numbered list with each item on a line of its own, for example:\n\n1. foo\n2. bar\n3. baz"
+        return (
+            "Your answer should be a numbered list, each item on its own line, for example:\n\n1. foo\n2. bar\n3. baz"
+        )
 
 
 class MarkdownListOutputParser(_PatternListOutputParser):

@@ -17,7 +17,7 @@ class JsonOutputFunctionsParser(BaseCumulativeTransformOutputParser[Any]):
     args_only: bool = True
 
     def parse_result(self, result: list[Generation], *, partial: bool = False) -> Any:
-        """Return the arguments of the best candidate; partial: None while there is none. Raises: OutputParserException."""
+        """Return the arguments of the best candidate; partial: None while there is none."""
         generation: Any = result[0]
         if len(result) != 1 or not isinstance(generation, ChatGeneration):
             raise OutputParserException("a functions parser reads one answer of a chat model")

@@ -119,7 +119,8 @@ class JsonOutputToolsParser(BaseCumulativeTransformOutputParser[Any]):
         if partial and isinstance(message, AIMessageChunk):
             return [call for call in map(_partial_call, message.tool_call_chunks) if call is not None]
         if message.invalid_tool_calls and not partial:
-            bad = [f"{call.get('name')!r}: {call.get('error') or call.get('args')}" for call in message.invalid_tool_calls]
+            invalid: list[Any] = message.invalid_tool_calls  # type: ignore[assignment]  # TypedDicts
+            bad = [f"{call.get('name')!r}: {call.get('error') or call.get('args')}" for call in invalid]
             raise OutputParserException(
                 "the arguments of a tool call are no valid JSON: " + "; ".join(bad),
                 llm_output=str(message.invalid_tool_calls[0].get("args")),
@@ -186,10 +187,7 @@ class PydanticToolsParser(JsonOutputToolsParser):
 
     def parse_result(self, result: list[Generation], *, partial: bool = False) -> Any:
         """Return the objects of the best candidate."""
-        if partial:
-            calls = self._complete(result)
-        else:
-            calls = self._calls(result, partial=False)
+        calls = self._complete(result) if partial else self._calls(result, partial=False)
         objects: list[Any] = []
         for call in calls:
             try:

@@ -72,7 +72,7 @@ class _Reader:
             self.path[-1].text.append(data)
 
     def _doctype(self, *_: Any) -> None:
-        raise OutputParserException("XML with a doctype or entities is refused: it can name files and grow without bound")
+        raise OutputParserException("XML with a doctype or entities is refused: it can name files and grow")
 
 
 class XMLOutputParser(BaseTransformOutputParser[dict[str, Any]]):

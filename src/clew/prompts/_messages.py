@@ -53,7 +53,8 @@ class MessagesPlaceholder(BaseMessagePromptTemplate):
         given: Any = values.get(self.variable_name, []) if self.optional else values[self.variable_name]
         if isinstance(given, (str, BaseMessage, Mapping)) or not isinstance(given, Sequence):
             raise ValueError(
-                f"the variable {self.variable_name!r} should be a list of messages, it is {type(given).__name__}: {given!r}"
+                f"the variable {self.variable_name!r} should be a list of messages, "
+                f"it is {type(given).__name__}: {given!r}"
             )
         messages = convert_to_messages(cast("Sequence[Any]", given))
         out.extend(messages if self.n_messages is None else messages[-self.n_messages :])
@@ -82,7 +83,10 @@ class BaseStringMessagePromptTemplate(BaseMessagePromptTemplate):
         """Return the message template for a text."""
         trusted = bool(kwargs.pop("trusted", False))
         prompt = PromptTemplate(
-            template=template, template_format=template_format, partial_variables=partial_variables or {}, trusted=trusted
+            template=template,
+            template_format=template_format,
+            partial_variables=partial_variables or {},
+            trusted=trusted,
         )
         return cls(prompt=prompt, **kwargs)
 

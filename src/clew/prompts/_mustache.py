@@ -1,8 +1,8 @@
 """Mustache, without logic and without objects.
 
-`{{name}}`, `{{{name}}}` and `{{&name}}` insert a value as it is (a prompt is no HTML, so nothing is escaped), dotted names
-go through dict keys, `{{#x}}…{{/x}}` repeats or shows a part, `{{^x}}…{{/x}}` shows it when x is empty, `{{! … }}` is a
-comment. What is not a dict key is empty. Partials and changed delimiters are refused.
+`{{name}}`, `{{{name}}}` and `{{&name}}` insert a value as it is (a prompt is no HTML, so nothing is escaped), dotted
+names go through dict keys, `{{#x}}…{{/x}}` repeats or shows a part, `{{^x}}…{{/x}}` shows it when x is empty,
+`{{! … }}` is a comment. What is not a dict key is empty. Partials and changed delimiters are refused.
 """
 
 from __future__ import annotations

@@ -18,7 +18,8 @@ Render = Callable[[Mapping[str, Any]], str]
 class Compiled:
     """A template that was read once.
 
-    source: its text. variables: names it needs, in order of first use. render: values -> text; KeyError for a missing one.
+    source: its text. variables: names it needs, in order of first use. render: values -> text; KeyError for a missing
+    one.
     """
 
     __slots__ = ("format", "render", "source", "trusted", "variables")
@@ -72,7 +73,7 @@ def _compile_fstring(source: str) -> tuple[list[str], Render]:
         if not name or name.isdigit():
             raise ValueError(f"template fields need names, as in {{name}}: {source!r}")
         if any(char in name for char in ".[]"):
-            raise ValueError(f"template fields are plain names, without attributes or indexes: {{{name}}} in {source!r}")
+            raise ValueError(f"fields are plain names, without attributes or indexes: {{{name}}} in {source!r}")
         if spec and ("{" in spec or "}" in spec):
             raise ValueError(f"a format spec can't hold a field: {{{name}:{spec}}} in {source!r}")
         variables[name] = None
@@ -90,5 +91,6 @@ def check_valid_template(template: str, template_format: str, input_variables: l
     given = set(input_variables)
     if found != given:
         raise ValueError(
-            f"the template and its input_variables differ: missing {sorted(found - given)}, unused {sorted(given - found)}"
+            f"the template and its input_variables differ: missing {sorted(found - given)}, "
+            f"unused {sorted(given - found)}"
         )

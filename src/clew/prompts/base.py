@@ -101,7 +101,8 @@ class BasePromptTemplate(RunnableSerializable[Any, Any], Generic[FormatOutputTyp
         if not isinstance(value, Mapping):
             if len(self.input_variables) != 1:
                 raise TypeError(
-                    f"{type(self).__name__} takes a dict with {sorted(self.input_variables)}, not {type(value).__name__}"
+                    f"{type(self).__name__} takes a dict with {sorted(self.input_variables)}, "
+                    f"not {type(value).__name__}"
                 )
             return {self.input_variables[0]: value}
         values = cast("dict[str, Any]", value)
@@ -168,8 +169,6 @@ class BasePromptTemplate(RunnableSerializable[Any, Any], Generic[FormatOutputTyp
         from clew.prompts.loading import save_prompt
 
         save_prompt(self, file_path)
-
-
 
 
 def _document_values(doc: Document, prompt: BasePromptTemplate[str]) -> dict[str, Any]:

@@ -256,7 +256,7 @@ def _part(message: Any, format: PromptTemplateFormat, trusted: bool) -> Any:
     if isinstance(message, Mapping):
         members = cast("Mapping[str, Any]", message)
         if set(members) != {"role", "content"}:
-            raise ValueError(f"a message template dict has the keys 'role' and 'content', this one has {sorted(members)}")
+            raise ValueError(f"a message template dict has the keys 'role' and 'content', not {sorted(members)}")
         return _of_role(members["role"], members["content"], format, trusted)
     if isinstance(message, (tuple, list)):
         pair = cast("Sequence[Any]", message)

@@ -22,7 +22,8 @@ def _check_source(examples: Any, selector: Any) -> None:
 class FewShotPromptTemplate(StringPromptTemplate):
     """A text of prefix, formatted examples, and suffix.
 
-    examples: dicts of the example_prompt's variables; or example_selector: has `select_examples(inputs) -> list of dicts`.
+    examples: dicts of the example_prompt's variables. example_selector: instead of examples; has
+    `select_examples(inputs) -> list of dicts`.
     """
 
     examples: list[dict[str, Any]] | None = None
@@ -45,9 +46,7 @@ class FewShotPromptTemplate(StringPromptTemplate):
         names: dict[str, None] = {}
         for text in (members.get("prefix", ""), members.get("suffix", "")):
             format = members.get("template_format", "f-string")
-            names.update(
-                dict.fromkeys(compile_template(text, format, trusted=bool(members.get("trusted"))).variables)
-            )
+            names.update(dict.fromkeys(compile_template(text, format, trusted=bool(members.get("trusted"))).variables))
         partial: dict[str, Any] = members.get("partial_variables") or {}
         found = [name for name in names if name not in partial]
         given: list[str] | None = members.get("input_variables")

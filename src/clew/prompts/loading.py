@@ -17,7 +17,11 @@ from clew.prompts.prompt import PromptTemplate
 
 
 def load_prompt(
-    path: str | Path, encoding: str | None = None, *, allow_dangerous_paths: bool = False, root: str | Path | None = None
+    path: str | Path,
+    encoding: str | None = None,
+    *,
+    allow_dangerous_paths: bool = False,
+    root: str | Path | None = None,
 ) -> BasePromptTemplate[str]:
     """Return the template in a .json or .yaml file that you name.
 

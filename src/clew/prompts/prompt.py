@@ -16,7 +16,7 @@ from clew.prompts.string import StringPromptTemplate
 class PromptTemplate(StringPromptTemplate):
     """A text with variables.
 
-    template: "Tell a joke about {topic}". template_format: "f-string", "mustache", or "jinja2" (only with trusted=True).
+    template: "Tell a joke about {topic}". template_format: "f-string", "mustache", or "jinja2" (only if trusted).
     trusted: the template's source is yours, so it may run code. input_variables: found in the template.
     validate_template: raise if the given input_variables are others than the template's.
     Raises: ValueError for a broken template, KeyError when a variable is missing.
@@ -136,4 +136,6 @@ class PromptTemplate(StringPromptTemplate):
         **kwargs: Any,
     ) -> PromptTemplate:
         """Return a template of prefix, examples and suffix."""
-        return cls(template=example_separator.join([prefix, *examples, suffix]), input_variables=input_variables, **kwargs)
+        return cls(
+            template=example_separator.join([prefix, *examples, suffix]), input_variables=input_variables, **kwargs
+        )

@@ -18,8 +18,9 @@ if TYPE_CHECKING:
 class Plan:
     """What a tool's function wants and how its arguments are checked.
 
-    schema: what this plan was made for. fields: (attribute of the validated object, argument). call_id: the argument that
-    gets the id of the call. config, run_manager: arguments to be filled in, or None. single: the only visible argument.
+    schema: what this plan was made for. fields: (attribute of the validated object, argument). call_id: the argument
+    that gets the id of the call. config, run_manager: arguments to be filled in, or None. single: the only visible
+    argument.
     """
 
     __slots__ = (

@@ -10,7 +10,15 @@ from typing import Any, Literal, cast
 from clew.messages.content import KNOWN_BLOCK_TYPES
 from clew.messages.tool import ToolMessage
 
-_BLOCKS = KNOWN_BLOCK_TYPES | {"image_url", "document", "search_result", "json", "input_audio", "input_text", "input_image"}
+_BLOCKS = KNOWN_BLOCK_TYPES | {
+    "image_url",
+    "document",
+    "search_result",
+    "json",
+    "input_audio",
+    "input_text",
+    "input_image",
+}
 
 
 def to_message(

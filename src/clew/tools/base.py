@@ -6,6 +6,7 @@ answered by a ToolMessage. Errors are raised, or told to the model, as the tool 
 
 from __future__ import annotations
 
+import inspect
 from abc import abstractmethod
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Annotated, Any, Literal, cast
@@ -40,8 +41,8 @@ class BaseTool(RunnableSerializable[Any, Any]):
     """A tool. Own ones define `_run` (and `_arun`, else `_run` runs in a worker thread).
 
     args_schema: what the arguments must be; by default made from the signature of `_run`.
-    handle_tool_error, handle_validation_error: False raises; True tells the model what went wrong; a str tells it that; a
-    function makes the text from the error. response_format: "content_and_artifact" for tools that return both.
+    handle_tool_error, handle_validation_error: False raises; True tells the model what went wrong; a str tells it that;
+    a function makes the text from the error. response_format: "content_and_artifact" for tools that return both.
     timeout: seconds for one call. return_direct: an agent stops with this tool's result. extras: for the provider.
     """
 
@@ -61,7 +62,7 @@ class BaseTool(RunnableSerializable[Any, Any]):
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
-        hint = cls.__dict__.get("__annotations__", {}).get("args_schema")
+        hint = inspect.get_annotations(cls).get("args_schema")
         if hint is BaseModel or hint == "BaseModel":
             raise SchemaAnnotationError(f"{cls.__name__}.args_schema is a class: annotate it with type[BaseModel]")
 
@@ -147,8 +148,8 @@ class BaseTool(RunnableSerializable[Any, Any]):
         """Run the tool.
 
         input: a dict of arguments, the only argument's bare value, or a tool call.
-        Returns: what the tool returns; for a tool call a ToolMessage. Raises: ToolException and pydantic.ValidationError
-        unless they are handled; what the tool raises.
+        Returns: what the tool returns; for a tool call a ToolMessage.
+        Raises: ToolException and pydantic.ValidationError unless they are handled; what the tool raises.
         """
         if config is None and not kwargs and not self.callbacks and not self.verbose and plain():
             return self._call_plain(input)
@@ -305,5 +306,3 @@ class BaseToolkit(BaseModel):
     def get_tools(self) -> list[BaseTool]:
         """Return the tools."""
         raise NotImplementedError(f"{type(self).__name__} does not define get_tools")
-
-

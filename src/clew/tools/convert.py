@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
+from functools import partial
 from typing import Any, Literal, cast, overload
 
 from typing_extensions import is_typeddict
@@ -44,7 +45,7 @@ def tool(
     extras: dict[str, Any] | None = None,
     **kwargs: Any,
 ) -> Any:
-    """Make a tool of a function: `@tool`, `@tool("name")`, `@tool("name", parse_docstring=True)`, `tool("name", runnable)`.
+    """Make a tool of a function: `@tool`, `@tool("name")`, `@tool(parse_docstring=True)`, `tool("name", runnable)`.
 
     The name, the description and the arguments come from the function's name, docstring and type hints; argument
     descriptions from its docstring (Google, NumPy, Sphinx; English or Chinese headings) or from Annotated.
@@ -60,53 +61,52 @@ def tool(
         "return_direct": return_direct,
         "args_schema": args_schema,
         "response_format": response_format,
+        **({} if extras is None else {"extras": extras}),
         **kwargs,
     }
-    if extras is not None:
-        options["extras"] = extras
+    docs = {
+        "parse_docstring": parse_docstring,
+        "error_on_invalid_docstring": error_on_invalid_docstring and parse_docstring,
+    }
+    is_one_text = not infer_schema and args_schema is None
 
-    def make(target: Any, name: str | None) -> BaseTool:
+    def make(target: Any, name: str | None = None) -> BaseTool:
         if isinstance(target, Runnable):
             return _from_runnable(cast("Runnable[Any, Any]", target), name, options)
-        is_async = inspect.iscoroutinefunction(target)
-        func, coroutine = (None, target) if is_async else (target, None)
-        if not infer_schema and args_schema is None:
+        func, coroutine = (None, target) if inspect.iscoroutinefunction(target) else (target, None)
+        if is_one_text:
             return _one_text(func, coroutine, name or target.__name__, options)
-        return StructuredTool.from_function(
-            func,
-            coroutine,
-            name=name,
-            parse_docstring=parse_docstring,
-            error_on_invalid_docstring=error_on_invalid_docstring and parse_docstring,
-            **options,
-        )
+        return StructuredTool.from_function(func, coroutine, name=name, **docs, **options)
 
+    return _applied(make, name_or_callable, runnable)
+
+
+def _applied(make: Callable[..., BaseTool], given: Any, runnable: Any) -> Any:
+    """Return the tool, or the decorator that makes it, for the ways in which `tool` is used."""
     if runnable is not None:
-        if not isinstance(name_or_callable, str):
+        if not isinstance(given, str):
             raise ValueError("a tool of a runnable needs a name: tool('name', runnable)")
-        return make(runnable, name_or_callable)
-    if name_or_callable is None:
-        return lambda target: make(target, None)
-    if isinstance(name_or_callable, str):
-        return lambda target: make(target, name_or_callable)
-    if callable(name_or_callable):
-        return make(name_or_callable, None)
-    raise ValueError(f"tool() takes a name or a function, not {type(name_or_callable).__name__}")
+        return make(runnable, given)
+    if given is None:
+        return make
+    if isinstance(given, str):
+        return partial(make, name=given)
+    if callable(given):
+        return make(given)
+    raise ValueError(f"tool() takes a name or a function, not {type(given).__name__}")
 
 
 def _one_text(func: Any, coroutine: Any, name: str, options: dict[str, Any]) -> Tool:
     doc = (func or coroutine).__doc__
     description = options.pop("description") or (inspect.cleandoc(doc) if doc else None)
     if description is None:
-        raise ValueError(f"the function {name!r} needs a docstring, or a description, that tells the model what it does")
+        raise ValueError(f"the function {name!r} needs a docstring or description that tells the model what it does")
     return Tool(name=name, func=func, coroutine=coroutine, description=description, **options)
 
 
 def _from_runnable(runnable: Runnable[Any, Any], name: str | None, options: dict[str, Any]) -> BaseTool:
     chosen = {key: value for key, value in options.items() if key not in ("description", "args_schema")}
-    made = convert_runnable_to_tool(
-        runnable, options["args_schema"], name=name, description=options["description"]
-    )
+    made = convert_runnable_to_tool(runnable, options["args_schema"], name=name, description=options["description"])
     return made.model_copy(update=chosen)
 
 
@@ -162,8 +162,7 @@ def _arguments_of(runnable: Any, takes: Any, arg_types: dict[str, type] | None, 
             arg_types = {}
         if not arg_types:
             raise TypeError(
-                f"can't tell the arguments of {name!r}: give args_schema or arg_types, as in as_tool(arg_types={{'x': int}})"
+                f"can't tell the arguments of {name!r}: give args_schema or arg_types, "
+                "as in as_tool(arg_types={'x': int})"
             )
     return build_model(name, {key: (kind, ..., None) for key, kind in arg_types.items()}, None)
-
-

@@ -1,7 +1,7 @@
 """Read what a docstring says about a function and its arguments.
 
-Forms: Google ("Args:"), NumPy ("Parameters" underlined), Sphinx (":param x:") and Epytext ("@param x:"), with English or
-Chinese headings and half- or full-width punctuation.
+Forms: Google ("Args:"), NumPy ("Parameters" underlined), Sphinx (":param x:") and Epytext ("@param x:"), with English
+or Chinese headings and half- or full-width punctuation.
 """
 
 from __future__ import annotations
@@ -9,7 +9,10 @@ from __future__ import annotations
 import re
 from inspect import cleandoc
 
-_ARGS = "args|arguments|parameters|params|other parameters|keyword args|keyword arguments|参数|参数说明|参数列表|入参|输入参数|输入"
+_ARGS = (
+    "args|arguments|parameters|params|other parameters|keyword args|keyword arguments"
+    "|参数|参数说明|参数列表|入参|输入参数|输入"
+)
 _OTHER = (
     "returns?|yields?|raises?|exceptions?|examples?|notes?|warnings?|warns|see also|references|attributes|usage|todo"
     "|返回|返回值|返回结果|输出|出参|异常|抛出|示例|例子|例|用法|说明|注意|备注"
@@ -18,9 +21,13 @@ _ARGS_HEAD = re.compile(rf"^[ \t]*(?:{_ARGS})[ \t]*[::\uff1a][ \t]*$", re.IGNORE
 _OTHER_HEAD = re.compile(rf"^[ \t]*(?:{_OTHER})[ \t]*[:\uff1a].*$", re.IGNORECASE)
 _UNDERLINED = re.compile(rf"^[ \t]*({_ARGS}|{_OTHER})[ \t]*$", re.IGNORECASE)
 _LINE = re.compile(r"^[ \t]*[-=]{3,}[ \t]*$")
-_SPHINX = re.compile(r"^[ \t]*[:@](?:param|parameter|arg|argument|key|keyword)[ \t]+(?:[^:\n]*?[ \t])?\*{0,2}(\w+)[ \t]*:[ \t]*(.*)$")
+_SPHINX = re.compile(
+    r"^[ \t]*[:@](?:param|parameter|arg|argument|key|keyword)[ \t]+(?:[^:\n]*?[ \t])?\*{0,2}(\w+)[ \t]*:[ \t]*(.*)$"
+)
 _FIELD = re.compile(r"^[ \t]*[:@](?:\w+)(?:[ \t]+[^:\n]*)?:")
-_ENTRY = re.compile(r"^(?:[-*+][ \t]+)?`{0,2}\*{0,2}(\w+)`{0,2}[ \t]*(?:[(\uff08\[][^)\uff09\]]*[)\uff09\]])?[ \t]*[:\uff1a][ \t]*(.*)$")
+_ENTRY = re.compile(
+    r"^(?:[-*+][ \t]+)?`{0,2}\*{0,2}(\w+)`{0,2}[ \t]*(?:[(\uff08\[][^)\uff09\]]*[)\uff09\]])?[ \t]*[:\uff1a][ \t]*(.*)$"
+)
 _NUMPY_ENTRY = re.compile(r"^\*{0,2}(\w+(?:[ \t]*,[ \t]*\w+)*)[ \t]*(?:[:\uff1a].*)?$")
 
 
@@ -90,7 +97,7 @@ def _read_entries(lines: list[str], at: int, base: int, entry: re.Pattern[str], 
             at += 1
             continue
         depth = _indent(line)
-        if depth <= base or (_OTHER_HEAD.match(line) and depth <= base):
+        if depth <= base:
             break
         level = depth if level is None else level
         found = entry.match(line.strip()) if depth <= level else None

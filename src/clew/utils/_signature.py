@@ -6,6 +6,7 @@ does not give (a config, callbacks, injected values) are known as such.
 
 from __future__ import annotations
 
+import functools
 import inspect
 import sys
 import typing
@@ -32,7 +33,9 @@ class DirectlyInjectedToolArg:
 class ArgsModel(BaseModel):
     """Base of the models that are made from functions."""
 
-    model_config = ConfigDict(arbitrary_types_allowed=True, extra="ignore", validate_by_name=True, validate_by_alias=True)
+    model_config = ConfigDict(
+        arbitrary_types_allowed=True, extra="ignore", validate_by_name=True, validate_by_alias=True
+    )
 
 
 class Signature:
@@ -118,11 +121,11 @@ def _docstring(function: Any) -> str | None:
 def hints_of(function: Any) -> dict[str, Any]:
     """Return the annotations of a function or class, resolved, Annotated kept. Raises: NameError for unknown names."""
     target = function
-    while isinstance(target, __import__("functools").partial):
+    while isinstance(target, functools.partial):
         target = target.func
     target = inspect.unwrap(target)
-    if not hasattr(target, "__annotations__") and hasattr(target, "__call__"):
-        target = type(target).__call__
+    if not hasattr(target, "__annotations__"):
+        target = type(target).__call__  # an object that is called like a function
     local: dict[str, Any] = {}
     closure = getattr(getattr(target, "__func__", target), "__closure__", None)
     code = getattr(getattr(target, "__func__", target), "__code__", None)

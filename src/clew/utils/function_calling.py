@@ -1,9 +1,8 @@
-"""Describe tools to a model: from functions, classes, schemas and tools to OpenAI's form, which all others are made from."""
+"""Describe tools to a model: functions, classes, schemas and tools in OpenAI's form, which all others are made from."""
 
 from __future__ import annotations
 
 import dataclasses
-import inspect
 import typing
 from collections.abc import Callable, Mapping
 from typing import Annotated, Any, Literal, cast, get_args, get_origin
@@ -128,11 +127,13 @@ def _from_dict(given: dict[str, Any]) -> dict[str, Any]:
         return copy_value(out)
     if "toolSpec" in given:  # Bedrock
         spec = given["toolSpec"]
-        return copy_value({
-            "name": spec["name"],
-            "description": spec.get("description", ""),
-            "parameters": spec["inputSchema"]["json"],
-        })
+        return copy_value(
+            {
+                "name": spec["name"],
+                "description": spec.get("description", ""),
+                "parameters": spec["inputSchema"]["json"],
+            }
+        )
     if "name" in given and (
         "parameters" in given or "description" in given or not {"type", "properties", "title"} & set(given)
     ):
@@ -259,7 +260,7 @@ def _inner(kind: Any) -> Any:
 
 def _from_callable(function: Callable[..., Any]) -> dict[str, Any]:
     name = getattr(function, "__name__", None) or type(function).__name__
-    if name == "<lambda>" or not (inspect.isroutine(function) or hasattr(function, "__call__")):
+    if name == "<lambda>":
         raise ValueError("a lambda has no name and no types: write a function with type hints")
     signature = Signature(function, name)
     return {
@@ -317,7 +318,5 @@ def tool_example_to_messages(
     ]
     outputs = tool_outputs or ["You have correctly called this tool."] * len(calls)
     out: list[Any] = [HumanMessage(input), AIMessage("", tool_calls=calls)]
-    out += [
-        ToolMessage(output, tool_call_id=call["id"]) for call, output in zip(calls, outputs, strict=True)
-    ]
+    out += [ToolMessage(output, tool_call_id=call["id"]) for call, output in zip(calls, outputs, strict=True)]
     return [*out, AIMessage(ai_response)] if ai_response else out
