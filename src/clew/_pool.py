@@ -30,6 +30,7 @@ T = TypeVar("T")
 MAX_THREADS = 128
 IDLE_SECONDS = 10.0
 
+
 class Gone:
     """A flag that is set once, when the caller of a running function has gone."""
 

@@ -95,62 +95,47 @@ __all__ = [
 
 __getattr__, __dir__ = attributes(
     __name__,
-    {name: "._dispatch" for name in ("ahandle_event", "handle_event", "new_run_id")}
-    | {name: "._events" for name in ("adispatch_custom_event", "dispatch_custom_event")}
-    | {
-        name: "._group"
-        for name in (
-            "AsyncCallbackManagerForChainGroup",
-            "CallbackManagerForChainGroup",
-            "atrace_as_chain_group",
-            "trace_as_chain_group",
-        )
-    }
-    | {
-        name: "._manager"
-        for name in (
-            "AsyncCallbackManager",
-            "BaseCallbackManager",
-            "CallbackManager",
-            "ambient_handlers",
-            "anyone_listening",
-        )
-    }
-    | {
-        name: "._run"
-        for name in (
-            "AsyncCallbackManagerForChainRun",
-            "AsyncCallbackManagerForLLMRun",
-            "AsyncCallbackManagerForRetrieverRun",
-            "AsyncCallbackManagerForToolRun",
-            "AsyncParentRunManager",
-            "AsyncRunManager",
-            "BaseRunManager",
-            "CallbackManagerForChainRun",
-            "CallbackManagerForLLMRun",
-            "CallbackManagerForRetrieverRun",
-            "CallbackManagerForToolRun",
-            "ParentRunManager",
-            "RunManager",
-        )
-    }
-    | {
-        name: "._stdout"
-        for name in ("FileCallbackHandler", "StdOutCallbackHandler", "StreamingStdOutCallbackHandler")
-    }
-    | {name: "._usage" for name in ("UsageMetadataCallbackHandler", "get_usage_metadata_callback")}
-    | {
-        name: ".base"
-        for name in (
-            "AsyncCallbackHandler",
-            "BaseCallbackHandler",
-            "CallbackManagerMixin",
-            "Callbacks",
-            "ChainManagerMixin",
-            "LLMManagerMixin",
-            "RetrieverManagerMixin",
-            "RunManagerMixin",
-            "ToolManagerMixin",
-        )
+    {
+        "AsyncCallbackHandler": ".base",
+        "AsyncCallbackManager": "._manager",
+        "AsyncCallbackManagerForChainGroup": "._group",
+        "AsyncCallbackManagerForChainRun": "._run",
+        "AsyncCallbackManagerForLLMRun": "._run",
+        "AsyncCallbackManagerForRetrieverRun": "._run",
+        "AsyncCallbackManagerForToolRun": "._run",
+        "AsyncParentRunManager": "._run",
+        "AsyncRunManager": "._run",
+        "BaseCallbackHandler": ".base",
+        "BaseCallbackManager": "._manager",
+        "BaseRunManager": "._run",
+        "CallbackManager": "._manager",
+        "CallbackManagerForChainGroup": "._group",
+        "CallbackManagerForChainRun": "._run",
+        "CallbackManagerForLLMRun": "._run",
+        "CallbackManagerForRetrieverRun": "._run",
+        "CallbackManagerForToolRun": "._run",
+        "CallbackManagerMixin": ".base",
+        "Callbacks": ".base",
+        "ChainManagerMixin": ".base",
+        "FileCallbackHandler": "._stdout",
+        "LLMManagerMixin": ".base",
+        "ParentRunManager": "._run",
+        "RetrieverManagerMixin": ".base",
+        "RunManager": "._run",
+        "RunManagerMixin": ".base",
+        "StdOutCallbackHandler": "._stdout",
+        "StreamingStdOutCallbackHandler": "._stdout",
+        "ToolManagerMixin": ".base",
+        "UsageMetadataCallbackHandler": "._usage",
+        "adispatch_custom_event": "._events",
+        "ahandle_event": "._dispatch",
+        "ambient_handlers": "._manager",
+        "anyone_listening": "._manager",
+        "atrace_as_chain_group": "._group",
+        "dispatch_custom_event": "._events",
+        "get_usage_metadata_callback": "._usage",
+        "handle_event": "._dispatch",
+        "new_run_id": "._dispatch",
+        "trace_as_chain_group": "._group",
     },
 )

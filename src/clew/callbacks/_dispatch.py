@@ -6,12 +6,12 @@ import os
 from typing import TYPE_CHECKING, Any
 
 from clew._drive import drive
+from clew._pool import run_in_executor
+from clew.callbacks.base import AsyncCallbackHandler, BaseCallbackHandler
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from uuid import UUID
-
-    from clew.callbacks.base import BaseCallbackHandler
 
 IGNORED_BY = {
     "on_llm_start": "ignore_llm",
@@ -64,18 +64,18 @@ def _uuid_maker() -> Callable[[int], UUID]:
     return make
 
 
-def hears_prompts(handler: BaseCallbackHandler) -> bool:
-    """Tell whether a handler of text models wants to hear of a chat model as well."""
-    from clew.callbacks.base import AsyncCallbackHandler, BaseCallbackHandler
-
-    return type(handler).on_llm_start not in (BaseCallbackHandler.on_llm_start, AsyncCallbackHandler.on_llm_start)
+_NO_CHAT = (BaseCallbackHandler.on_chat_model_start, AsyncCallbackHandler.on_chat_model_start)
+_NO_PROMPTS = (BaseCallbackHandler.on_llm_start, AsyncCallbackHandler.on_llm_start)
 
 
-def as_text(messages: Any) -> list[str]:
-    """Return chat messages as the prompts that a handler of text models hears."""
+def as_prompts(handlers: Sequence[BaseCallbackHandler], messages: Any) -> tuple[list[BaseCallbackHandler], list[str]]:
+    """Return the handlers that hear of a chat model as of a text model, and the messages as prompts."""
+    hearing = [handler for handler in handlers if type(handler).on_llm_start not in _NO_PROMPTS]
+    if not hearing:
+        return [], []
     from clew.messages import get_buffer_string
 
-    return [get_buffer_string(conversation) for conversation in messages]
+    return hearing, [get_buffer_string(conversation) for conversation in messages]
 
 
 def handle_event(handlers: Sequence[BaseCallbackHandler], event: str, *args: Any, **kwargs: Any) -> None:
@@ -84,21 +84,26 @@ def handle_event(handlers: Sequence[BaseCallbackHandler], event: str, *args: Any
     Raises: what a handler with `raise_error` raised, at once; errors of others are logged.
     """
     ignored_by = IGNORED_BY[event]
+    unheard: list[BaseCallbackHandler] = []
     for handler in handlers:
         if ignored_by and getattr(handler, ignored_by):
             continue
+        method = getattr(handler, event)
+        if event == "on_chat_model_start" and getattr(method, "__func__", None) in _NO_CHAT:
+            unheard.append(handler)
+            continue
         try:
-            try:
-                waiting = getattr(handler, event)(*args, **kwargs)
-                if waiting is not None and hasattr(waiting, "send"):
-                    drive(waiting)
-            except NotImplementedError:
-                if event != "on_chat_model_start":
-                    raise
-                if hears_prompts(handler):
-                    handle_event([handler], "on_llm_start", args[0], as_text(args[1]), *args[2:], **kwargs)
+            waiting = method(*args, **kwargs)
+            if waiting is not None and hasattr(waiting, "send"):
+                drive(waiting)
         except Exception as error:
-            settle(handler, event, error)
+            if event == "on_chat_model_start" and isinstance(error, NotImplementedError):
+                unheard.append(handler)
+            else:
+                settle(handler, event, error)
+    if unheard:
+        hearing, prompts = as_prompts(unheard, args[1])
+        handle_event(hearing, "on_llm_start", args[0], prompts, **kwargs)
 
 
 async def ahandle_event(handlers: Sequence[BaseCallbackHandler], event: str, *args: Any, **kwargs: Any) -> None:
@@ -107,27 +112,28 @@ async def ahandle_event(handlers: Sequence[BaseCallbackHandler], event: str, *ar
     Raises: as `handle_event`.
     """
     ignored_by = IGNORED_BY[event]
+    unheard: list[BaseCallbackHandler] = []
     for handler in handlers:
         if ignored_by and getattr(handler, ignored_by):
             continue
+        method = getattr(handler, event)
+        if event == "on_chat_model_start" and getattr(method, "__func__", None) in _NO_CHAT:
+            unheard.append(handler)
+            continue
         try:
-            try:
-                waiting = await _begin(handler, event, args, kwargs) if handler.blocking else getattr(handler, event)(*args, **kwargs)
-                if waiting is not None and hasattr(waiting, "__await__"):
-                    await waiting
-            except NotImplementedError:
-                if event != "on_chat_model_start":
-                    raise
-                if hears_prompts(handler):
-                    await ahandle_event([handler], "on_llm_start", args[0], as_text(args[1]), *args[2:], **kwargs)
+            waiting = run_in_executor(None, method, *args, **kwargs) if handler.blocking else method(*args, **kwargs)
+            if waiting is not None and hasattr(waiting, "__await__"):
+                waiting = await waiting
+            if waiting is not None and hasattr(waiting, "__await__"):  # a blocking handler's coroutine
+                await waiting
         except Exception as error:
-            settle(handler, event, error)
-
-
-async def _begin(handler: BaseCallbackHandler, event: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    from clew._pool import run_in_executor
-
-    return await run_in_executor(None, getattr(handler, event), *args, **kwargs)
+            if event == "on_chat_model_start" and isinstance(error, NotImplementedError):
+                unheard.append(handler)
+            else:
+                settle(handler, event, error)
+    if unheard:
+        hearing, prompts = as_prompts(unheard, args[1])
+        await ahandle_event(hearing, "on_llm_start", args[0], prompts, **kwargs)
 
 
 def settle(handler: BaseCallbackHandler, event: str, error: Exception) -> None:
@@ -136,4 +142,6 @@ def settle(handler: BaseCallbackHandler, event: str, error: Exception) -> None:
         raise error
     import logging
 
-    logging.getLogger("clew.callbacks").warning("Error in %s.%s callback: %s", type(handler).__name__, event, repr(error))
+    logging.getLogger("clew.callbacks").warning(
+        "Error in %s.%s callback: %s", type(handler).__name__, event, repr(error)
+    )

@@ -37,7 +37,9 @@ def _manager(kind: Any, config: RunnableConfig | None) -> Any:
     callbacks = given.get("callbacks")
     if not anyone_listening(callbacks):
         return None
-    manager: BaseCallbackManager = kind.configure(callbacks, None, False, given.get("tags"), None, given.get("metadata"))
+    manager: BaseCallbackManager = kind.configure(
+        callbacks, None, False, given.get("tags"), None, given.get("metadata")
+    )
     if manager.parent_run_id is None:
         raise OutsideWorkflowError("a custom event needs a run around it: call this from within a runnable")
     return manager

@@ -41,9 +41,16 @@ def anyone_listening(callbacks: Callbacks = None, own: Callbacks = None) -> bool
     """
     if _globals.debugging or ambient_handlers.get():
         return True
-    if callbacks and (callbacks.__class__ is list or callbacks.handlers):  # pyright: ignore[reportAttributeAccessIssue] - a manager then
+    if callbacks and (callbacks.__class__ is list or handlers_of(callbacks)):
         return True
-    return bool(own and (own.__class__ is list or own.handlers))  # pyright: ignore[reportAttributeAccessIssue] - a manager then
+    return bool(own and (own.__class__ is list or handlers_of(own)))
+
+
+def handlers_of(callbacks: Callbacks) -> list[BaseCallbackHandler]:
+    """Return the handlers in a list, a manager or None."""
+    if isinstance(callbacks, BaseCallbackManager):
+        return callbacks.handlers
+    return callbacks or []
 
 
 class BaseCallbackManager:
@@ -181,19 +188,16 @@ class BaseCallbackManager:
         else:
             for handler in local_callbacks or ():
                 manager.add_handler(handler, inherit=False)
-        for handler in ambient_handlers.get():
-            manager.add_handler(handler)
-        if verbose or _globals.debugging or _globals.verbose:
-            _add_printers(manager, verbose)
-        if inheritable_tags:
-            manager.add_tags(inheritable_tags)
-        if local_tags:
-            manager.add_tags(local_tags, False)
-        if inheritable_metadata:
-            manager.add_metadata(inheritable_metadata)
-        if local_metadata:
-            manager.add_metadata(local_metadata, False)
+        _add_ambient(manager, verbose)
+        manager._describe(inheritable_tags, inheritable_metadata, True)
+        manager._describe(local_tags, local_metadata, False)
         return manager
+
+    def _describe(self, tags: list[str] | None, metadata: dict[str, Any] | None, inherit: bool) -> None:
+        if tags:
+            self.add_tags(tags, inherit)
+        if metadata:
+            self.add_metadata(metadata, inherit)
 
     def _run_manager(self, kind: type[Any], run_id: UUID) -> Any:
         return kind(
@@ -222,6 +226,13 @@ def with_tags(tags: list[str], more: list[str]) -> list[str]:
         return list(dict.fromkeys(more))
     added = [tag for tag in dict.fromkeys(more) if tag not in tags]
     return [*tags, *added] if added else tags
+
+
+def _add_ambient(manager: BaseCallbackManager, verbose: bool) -> None:
+    for handler in ambient_handlers.get():
+        manager.add_handler(handler)
+    if verbose or _globals.debugging:
+        _add_printers(manager, verbose)
 
 
 def _add_printers(manager: BaseCallbackManager, verbose: bool) -> None:
@@ -312,7 +323,14 @@ class CallbackManager(BaseCallbackManager):
         if self.handlers:
             id = run_id or self.parent_run_id or new_run_id()
             handle_event(
-                self.handlers, "on_custom_event", name, data, run_id=id, tags=self.tags, metadata=self.metadata, **kwargs
+                self.handlers,
+                "on_custom_event",
+                name,
+                data,
+                run_id=id,
+                tags=self.tags,
+                metadata=self.metadata,
+                **kwargs,
             )
 
 
@@ -357,7 +375,9 @@ class AsyncCallbackManager(BaseCallbackManager):
         """Begin one run per list of messages; run_id: of the first."""
         ids = [run_id, *[None] * len(messages)]
         return [
-            await self._begin(AsyncCallbackManagerForLLMRun, id, "on_chat_model_start", serialized, [conversation], **kwargs)
+            await self._begin(
+                AsyncCallbackManagerForLLMRun, id, "on_chat_model_start", serialized, [conversation], **kwargs
+            )
             for conversation, id in zip(messages, ids, strict=False)
         ]
 
@@ -365,7 +385,9 @@ class AsyncCallbackManager(BaseCallbackManager):
         self, serialized: dict[str, Any] | None, inputs: Any, run_id: UUID | None = None, **kwargs: Any
     ) -> AsyncCallbackManagerForChainRun:
         """Begin the run of a chain or step."""
-        return await self._begin(AsyncCallbackManagerForChainRun, run_id, "on_chain_start", serialized, inputs, **kwargs)
+        return await self._begin(
+            AsyncCallbackManagerForChainRun, run_id, "on_chain_start", serialized, inputs, **kwargs
+        )
 
     async def on_tool_start(
         self,
@@ -397,7 +419,14 @@ class AsyncCallbackManager(BaseCallbackManager):
         if self.handlers:
             id = run_id or self.parent_run_id or new_run_id()
             await ahandle_event(
-                self.handlers, "on_custom_event", name, data, run_id=id, tags=self.tags, metadata=self.metadata, **kwargs
+                self.handlers,
+                "on_custom_event",
+                name,
+                data,
+                run_id=id,
+                tags=self.tags,
+                metadata=self.metadata,
+                **kwargs,
             )
 
 

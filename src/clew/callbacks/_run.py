@@ -88,7 +88,13 @@ class RunManager(BaseRunManager):
     def _tell(self, event: str, *args: Any, **kwargs: Any) -> None:
         if self.handlers:
             handle_event(
-                self.handlers, event, *args, run_id=self.run_id, parent_run_id=self.parent_run_id, tags=self.tags, **kwargs
+                self.handlers,
+                event,
+                *args,
+                run_id=self.run_id,
+                parent_run_id=self.parent_run_id,
+                tags=self.tags,
+                **kwargs,
             )
 
     def on_text(self, text: str, **kwargs: Any) -> None:
@@ -112,7 +118,13 @@ class AsyncRunManager(BaseRunManager):
     async def _tell(self, event: str, *args: Any, **kwargs: Any) -> None:
         if self.handlers:
             await ahandle_event(
-                self.handlers, event, *args, run_id=self.run_id, parent_run_id=self.parent_run_id, tags=self.tags, **kwargs
+                self.handlers,
+                event,
+                *args,
+                run_id=self.run_id,
+                parent_run_id=self.parent_run_id,
+                tags=self.tags,
+                **kwargs,
             )
 
     async def on_text(self, text: str, **kwargs: Any) -> None:

@@ -9,7 +9,7 @@ from typing import IO, TYPE_CHECKING, Any
 from clew.callbacks.base import BaseCallbackHandler
 
 if TYPE_CHECKING:
-    from typing_extensions import Self
+    from typing import Self
 
 COLORS = {"blue": "36;1", "yellow": "33;1", "pink": "38;5;200", "green": "32;1", "red": "31;1"}
 

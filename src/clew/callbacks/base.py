@@ -17,13 +17,15 @@ if TYPE_CHECKING:
     from clew.messages import BaseMessage
     from clew.outputs import ChatGenerationChunk, GenerationChunk, LLMResult
 
-Callbacks: TypeAlias = Union["list[BaseCallbackHandler]", "BaseCallbackManager", None]  # noqa: UP007 - strings in a union
+Callbacks: TypeAlias = Union["list[BaseCallbackHandler]", "BaseCallbackManager", None]
 
 
 class RetrieverManagerMixin:
     """Events of a retriever after its start."""
 
-    def on_retriever_error(self, error: BaseException, *, run_id: UUID, parent_run_id: UUID | None = None, **kwargs: Any) -> Any:
+    def on_retriever_error(
+        self, error: BaseException, *, run_id: UUID, parent_run_id: UUID | None = None, **kwargs: Any
+    ) -> Any:
         """Hear that a retriever failed."""
 
     def on_retriever_end(
@@ -49,7 +51,9 @@ class LLMManagerMixin:
     def on_llm_end(self, response: LLMResult, *, run_id: UUID, parent_run_id: UUID | None = None, **kwargs: Any) -> Any:
         """Hear the answer of a model."""
 
-    def on_llm_error(self, error: BaseException, *, run_id: UUID, parent_run_id: UUID | None = None, **kwargs: Any) -> Any:
+    def on_llm_error(
+        self, error: BaseException, *, run_id: UUID, parent_run_id: UUID | None = None, **kwargs: Any
+    ) -> Any:
         """Hear that a model call failed."""
 
 
@@ -59,7 +63,9 @@ class ChainManagerMixin:
     def on_chain_end(self, outputs: Any, *, run_id: UUID, parent_run_id: UUID | None = None, **kwargs: Any) -> Any:
         """Hear the output of a chain or one of its steps."""
 
-    def on_chain_error(self, error: BaseException, *, run_id: UUID, parent_run_id: UUID | None = None, **kwargs: Any) -> Any:
+    def on_chain_error(
+        self, error: BaseException, *, run_id: UUID, parent_run_id: UUID | None = None, **kwargs: Any
+    ) -> Any:
         """Hear that a chain or one of its steps failed."""
 
     def on_agent_action(self, action: Any, *, run_id: UUID, parent_run_id: UUID | None = None, **kwargs: Any) -> Any:
@@ -75,7 +81,9 @@ class ToolManagerMixin:
     def on_tool_end(self, output: Any, *, run_id: UUID, parent_run_id: UUID | None = None, **kwargs: Any) -> Any:
         """Hear the output of a tool."""
 
-    def on_tool_error(self, error: BaseException, *, run_id: UUID, parent_run_id: UUID | None = None, **kwargs: Any) -> Any:
+    def on_tool_error(
+        self, error: BaseException, *, run_id: UUID, parent_run_id: UUID | None = None, **kwargs: Any
+    ) -> Any:
         """Hear that a tool failed."""
 
 
@@ -203,7 +211,9 @@ class AsyncCallbackHandler(BaseCallbackHandler):
     async def on_llm_start(self, serialized: dict[str, Any], prompts: list[str], **kwargs: Any) -> None:
         """Hear that a text model is called."""
 
-    async def on_chat_model_start(self, serialized: dict[str, Any], messages: list[list[BaseMessage]], **kwargs: Any) -> Any:
+    async def on_chat_model_start(
+        self, serialized: dict[str, Any], messages: list[list[BaseMessage]], **kwargs: Any
+    ) -> Any:
         """Hear that a chat model is called."""
         raise NotImplementedError(f"{type(self).__name__} does not implement `on_chat_model_start`")
 

@@ -28,34 +28,34 @@ def dumps(obj: Any, *, pretty: bool = False, **kwargs: Any) -> str:
     return json.dumps(plain(obj), **kwargs)
 
 
+_EXACT = {type(None), str, bool, int, float}
+
+
 def plain(value: Any) -> Any:
     """Return a value as plain data."""
     if value is None or isinstance(value, (str, bool, int, float)):
-        return value.value if hasattr(value, "value") else value
+        return value if type(value) in _EXACT else getattr(value, "value", value)
     if isinstance(value, dict):
         items = cast("dict[Any, Any]", value)
         if "lc" in items:
             return {"lc": 1, "type": "mapping", "value": {str(k): plain(v) for k, v in items.items()}}
-        if all(isinstance(key, str) for key in items):
-            return {key: plain(each) for key, each in items.items()}
         return {str(key): plain(each) for key, each in items.items()}
     if isinstance(value, (list, tuple)):
         return [plain(each) for each in cast("list[Any]", value)]
     if isinstance(value, msgspec.Struct):
         return struct(value)
-    if hasattr(value, "to_json") and hasattr(type(value), "is_lc_serializable"):
-        return value.to_json()
+    component: Any = value
+    if hasattr(component, "to_json") and hasattr(component, "is_lc_serializable"):
+        return component.to_json()
     return other(value)
 
 
 def other(value: Any) -> Any:
-    """Return a value of a class that is no component as plain data, or its name and repr."""
-    from pydantic import BaseModel, SecretStr
+    """Return the tag of a value whose class is no component; of a pydantic secret nothing is shown."""
+    from pydantic import SecretBytes, SecretStr
 
-    if isinstance(value, SecretStr):
+    if isinstance(value, (SecretStr, SecretBytes)):
         return {"lc": 1, "type": "secret", "id": ["SECRET"]}
-    if isinstance(value, BaseModel):
-        return {"lc": 1, "type": "not_implemented", "id": class_id(type(value)), "repr": safe_repr(value)}
     return not_implemented(value)
 
 
@@ -79,10 +79,10 @@ def struct(value: msgspec.Struct) -> dict[str, Any]:
 
 def constructor(component: Any) -> dict[str, Any]:
     """Return a component as a tag with its arguments; secrets are named, never shown."""
-    cls = type(component)
+    cls = cast("Any", type(component))
     secrets: dict[str, str] = {}
     attributes: dict[str, Any] = {}
-    for base in reversed(cls.__mro__):
+    for base in cast("tuple[type[Any], ...]", cls.__mro__)[::-1]:
         if "lc_secrets" in base.__dict__:
             secrets.update(base.__dict__["lc_secrets"].__get__(component))
         if "lc_attributes" in base.__dict__:

@@ -18,10 +18,21 @@ if TYPE_CHECKING:
 
 Allowed: TypeAlias = "Iterable[type[Any]] | Literal['all', 'core', 'messages'] | None"
 
-MESSAGES = (
-    "AIMessage AIMessageChunk ChatMessage ChatMessageChunk FunctionMessage FunctionMessageChunk HumanMessage "
-    "HumanMessageChunk RemoveMessage SystemMessage SystemMessageChunk ToolMessage ToolMessageChunk"
-).split()
+MESSAGES = [
+    "AIMessage",
+    "AIMessageChunk",
+    "ChatMessage",
+    "ChatMessageChunk",
+    "FunctionMessage",
+    "FunctionMessageChunk",
+    "HumanMessage",
+    "HumanMessageChunk",
+    "RemoveMessage",
+    "SystemMessage",
+    "SystemMessageChunk",
+    "ToolMessage",
+    "ToolMessageChunk",
+]
 CORE = {
     "clew.documents": ["Document"],
     "clew.outputs": [
@@ -131,7 +142,7 @@ def _allowed(objects: Allowed) -> dict[tuple[str, ...], Any]:
     elif objects is not None and objects != "messages":
         from clew.load._dump import class_id
 
-        for cls in cast("Iterable[type[Any]]", objects):
+        for cls in objects:
             classes[tuple(class_id(cls))] = cls
             if hasattr(cls, "lc_id"):
                 classes[tuple(cast("Any", cls).lc_id())] = cls

@@ -5,14 +5,13 @@ from typing import TYPE_CHECKING
 from clew._lazy import attributes
 
 if TYPE_CHECKING:
+    from clew._pool import cancel_requested, run_in_executor
     from clew.config import RunnableConfig
     from clew.runnables._binding import RunnableBinding, RunnableBindingBase
     from clew.runnables._each import RunnableEach, RunnableEachBase
-    from clew._pool import run_in_executor
     from clew.runnables._generator import RunnableGenerator
     from clew.runnables._lambda import RunnableLambda, chain
     from clew.runnables._parallel import RunnableMap, RunnableParallel
-    from clew._pool import cancel_requested
     from clew.runnables._sequence import RunnableSequence
     from clew.runnables.base import Runnable, RunnableSerializable, coerce_to_runnable
     from clew.runnables.branch import RunnableBranch

@@ -24,17 +24,22 @@ def configs_for(config: Any, count: int) -> list[Any]:
 
 def concurrency(configs: list[Any]) -> int | None:
     """Return the limit that the first config sets."""
-    return (configs[0] or {}).get("max_concurrency") if configs else None
+    first: Any = configs[0] if configs else None
+    return None if first is None else first.get("max_concurrency")
 
 
-def calls_of(function: Callable[..., Any], inputs: Sequence[Any], configs: list[Any], kwargs: dict[str, Any]) -> list[Any]:
+def calls_of(
+    function: Callable[..., Any], inputs: Sequence[Any], configs: list[Any], kwargs: dict[str, Any]
+) -> list[Any]:
     """Return one call per input."""
     if kwargs:
         return [partial(function, each, config, **kwargs) for each, config in zip(inputs, configs, strict=True)]
     return [partial(function, each, config) for each, config in zip(inputs, configs, strict=True)]
 
 
-def batch(runnable: Any, inputs: Sequence[Any], config: Any, return_exceptions: bool, kwargs: dict[str, Any]) -> list[Any]:
+def batch(
+    runnable: Any, inputs: Sequence[Any], config: Any, return_exceptions: bool, kwargs: dict[str, Any]
+) -> list[Any]:
     """Return the outputs of `invoke` for many inputs."""
     configs = configs_for(config, len(inputs))
     calls = calls_of(runnable.invoke, inputs, configs, kwargs)
@@ -50,7 +55,9 @@ async def abatch(
     return await arun_together(calls, concurrency(configs), KEPT if return_exceptions else ())
 
 
-def batch_steps(sequence: Any, inputs: Sequence[Any], config: Any, return_exceptions: bool, kwargs: dict[str, Any]) -> list[Any]:
+def batch_steps(
+    sequence: Any, inputs: Sequence[Any], config: Any, return_exceptions: bool, kwargs: dict[str, Any]
+) -> list[Any]:
     """Batch each step in turn; an input that failed at a step keeps its error and leaves the later steps."""
     configs = configs_for(config, len(inputs))
     with _Runs(sequence, inputs, configs) as runs:

@@ -94,7 +94,9 @@ class RunnableBindingBase(Runnable[Any, Any]):
         """Yield what `bound` yields, for an input that comes in pieces."""
         return self.bound.atransform(input, self._merge_configs(config), **self._with(kwargs))
 
-    def batch(self, inputs: list[Any], config: Any = None, *, return_exceptions: bool = False, **kwargs: Any) -> list[Any]:
+    def batch(
+        self, inputs: list[Any], config: Any = None, *, return_exceptions: bool = False, **kwargs: Any
+    ) -> list[Any]:
         """Return what `bound` returns for many inputs."""
         merged = self._merge_many(config, len(inputs))
         return self.bound.batch(inputs, merged, return_exceptions=return_exceptions, **self._with(kwargs))
@@ -167,7 +169,7 @@ class RunnableBinding(RunnableBindingBase):
     __slots__ = ()
 
     def _but(self, **changes: Any) -> Any:
-        same = {
+        same: dict[str, Any] = {
             "bound": self.bound,
             "kwargs": self.kwargs,
             "config": self.config,

@@ -55,7 +55,9 @@ def in_context(config: RunnableConfig, function: Callable[..., Any], /, *args: A
         current_config.reset(token)
 
 
-async def ain_context(config: RunnableConfig, function: Callable[..., Awaitable[Any]], /, *args: Any, **kwargs: Any) -> Any:
+async def ain_context(
+    config: RunnableConfig, function: Callable[..., Awaitable[Any]], /, *args: Any, **kwargs: Any
+) -> Any:
     """Await a user's coroutine function with a config as the ambient one."""
     token = current_config.set(config)
     try:
@@ -124,7 +126,9 @@ async def acall_observed(
     return await _acall(owner, body, input, full, run_type, callbacks)
 
 
-async def _acall(owner: Any, body: Any, input: Any, config: RunnableConfig, run_type: str | None, callbacks: Any) -> Any:
+async def _acall(
+    owner: Any, body: Any, input: Any, config: RunnableConfig, run_type: str | None, callbacks: Any
+) -> Any:
     if not anyone_listening(config.get("callbacks"), callbacks):
         return await body(input, without_own(config), None)
     run = await begin(get_async_callback_manager_for_config(config), owner, input, config, run_type)

@@ -34,9 +34,7 @@ class Filter(NamedTuple):
 
 def _matches(groups: tuple[Sequence[str] | None, ...], name: str, kind: str, tags: list[str]) -> bool:
     names, kinds, wanted_tags = groups
-    return (
-        name in (names or ()) or kind in (kinds or ()) or any(tag in (wanted_tags or ()) for tag in tags)
-    )
+    return name in (names or ()) or kind in (kinds or ()) or any(tag in (wanted_tags or ()) for tag in tags)
 
 
 async def stream_events(

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from clew.runnables._entry import child_config
 from clew._pool import run_in_executor
+from clew.runnables._entry import child_config
 from clew.runnables._lambda import apaced, injected, is_async_generator, name_of_function, paced
 from clew.runnables._stream import astream_observed, closing, joined, once, stream_observed
 from clew.runnables.base import Runnable
@@ -94,7 +94,9 @@ class RunnableGenerator(Runnable[Any, Any]):
 
         return astream_observed(self, body, input, config, pieces=True)
 
-    async def _stepped(self, pieces: AsyncIterator[Any], config: RunnableConfig, kwargs: dict[str, Any]) -> AsyncIterator[Any]:
+    async def _stepped(
+        self, pieces: AsyncIterator[Any], config: RunnableConfig, kwargs: dict[str, Any]
+    ) -> AsyncIterator[Any]:
         """Step the blocking generator in worker threads."""
         more = {"config": ensure_config(config)} if "config" in self._transform_wants else {}
         given = [piece async for piece in pieces]

@@ -6,9 +6,9 @@ import inspect
 from types import AsyncGeneratorType, CoroutineType, GeneratorType
 from typing import TYPE_CHECKING, Any, cast
 
+from clew._pool import run_in_executor
 from clew.errors import GraphRecursionError
 from clew.runnables._entry import acall_observed, ain_context, call_observed, child_config, in_context, plain
-from clew._pool import run_in_executor
 from clew.runnables._stream import astream_observed, closing, joined, stream_observed
 from clew.runnables.base import Runnable
 from clew.runnables.config import DEFAULT_RECURSION_LIMIT, ensure_config, patch_config
@@ -175,7 +175,9 @@ class RunnableLambda(Runnable[Any, Any]):
             elif self._generates:
                 yield from paced(below, output)
             else:
-                yield in_context(below, self._settle, output, value, below, kwargs) if needs_settling(output) else output
+                yield (
+                    in_context(below, self._settle, output, value, below, kwargs) if needs_settling(output) else output
+                )
 
         if config is None and plain():
             return body(input, ensure_config(), None) if not self._bare else self._stream_plain(input, kwargs)

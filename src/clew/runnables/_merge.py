@@ -26,39 +26,59 @@ def merged(openers: list[Callable[[], Iterator[Any]]], max_concurrency: int | No
             for chunk in chunks:
                 yield 0, chunk
         return
-    from queue import SimpleQueue
-
-    ready: SimpleQueue[Any] = SimpleQueue()
-    room = [threading.Semaphore(AHEAD) for _ in openers]
-    stopped = threading.Event()
-
-    def pump(position: int) -> None:
-        with closing(openers[position]()) as chunks:
-            for chunk in chunks:
-                room[position].acquire()
-                if stopped.is_set():
-                    return
-                ready.put((position, chunk, False, None))
-
-    def report(outcome: tuple[int, Any, BaseException | None]) -> None:
-        ready.put((outcome[0], None, True, outcome[2]))
-
-    with crowd([partial(pump, i) for i in range(len(openers))], max_concurrency, report):
-        running = len(openers)
+    pumps = _Pumps(openers)
+    with crowd(pumps.calls(), max_concurrency, pumps.report):
         try:
-            while running:
-                position, chunk, ended, error = ready.get()
-                if error is not None:
-                    raise error
-                if ended:
-                    running -= 1
-                    continue
-                yield position, chunk
-                room[position].release()
+            yield from pumps.chunks()
         finally:
-            stopped.set()
-            for semaphore in room:
-                semaphore.release(AHEAD + 1)
+            pumps.stop()
+
+
+class _Pumps:
+    """One call per stream that puts its chunks in a common queue, not far ahead of the consumer."""
+
+    def __init__(self, openers: list[Callable[[], Iterator[Any]]]) -> None:
+        from queue import SimpleQueue
+
+        self._openers = openers
+        self._ready: SimpleQueue[tuple[int, Any, bool, BaseException | None]] = SimpleQueue()
+        self._room: list[threading.Semaphore] = [threading.Semaphore(AHEAD) for _ in openers]
+        self._stopped = False
+
+    def calls(self) -> list[Callable[[], None]]:
+        """Return the calls, for worker threads."""
+        return [partial(self._pump, position) for position in range(len(self._openers))]
+
+    def _pump(self, position: int) -> None:
+        with closing(self._openers[position]()) as chunks:
+            for chunk in chunks:
+                self._room[position].acquire()
+                if self._stopped:
+                    return
+                self._ready.put((position, chunk, False, None))
+
+    def report(self, outcome: tuple[int, Any, BaseException | None]) -> None:
+        """Hear that a stream ended."""
+        self._ready.put((outcome[0], None, True, outcome[2]))
+
+    def chunks(self) -> Iterator[tuple[int, Any]]:
+        """Yield (position, chunk) until all streams have ended; raise the first error."""
+        running = len(self._openers)
+        while running:
+            position, chunk, ended, error = self._ready.get()
+            if error is not None:
+                raise error
+            if ended:
+                running -= 1
+            else:
+                yield position, chunk
+                self._room[position].release()
+
+    def stop(self) -> None:
+        """Let the streams end at their next chunk."""
+        self._stopped = True
+        for room in self._room:
+            room.release(AHEAD + 1)
 
 
 async def amerged(
@@ -73,7 +93,7 @@ async def amerged(
     import asyncio
 
     ready: asyncio.Queue[Any] = asyncio.Queue()
-    room = [asyncio.Semaphore(AHEAD) for _ in openers]
+    room: list[asyncio.Semaphore] = [asyncio.Semaphore(AHEAD) for _ in openers]
 
     async def pump(position: int) -> None:
         async with closing(openers[position]()) as chunks:
@@ -91,7 +111,7 @@ async def amerged(
     try:
         while (item := await ready.get()) is not None:
             yield item
-            room[item[0]].release()
+            room[int(item[0])].release()
         await work
     finally:
         work.cancel()

@@ -31,7 +31,11 @@ def _shape(node: Node, graph: Graph) -> str:
     for end, last in ((graph.first_node(), False), (graph.last_node(), True)):
         if end is not None and end.id == node.id:
             return f"{safe_id(node.id)}([{label}]):::{'last' if last else 'first'}"
-    return f'{safe_id(node.id)}["{label}"]' if label != node.name or not label.isidentifier() else f"{safe_id(node.id)}({label})"
+    return (
+        f'{safe_id(node.id)}["{label}"]'
+        if label != node.name or not label.isidentifier()
+        else f"{safe_id(node.id)}({label})"
+    )
 
 
 def mermaid(graph: Graph, with_styles: bool, direction: str) -> str:
@@ -70,7 +74,9 @@ def ascii_lines(graph: Graph) -> Iterator[str]:
     width = max((len(graph.nodes[id_].name) for id_ in order), default=0)
     for id_ in order:
         leads = [
-            graph.nodes[edge.target].name + (f" ({edge.data})" if edge.data is not None else "") + ("?" if edge.conditional else "")
+            graph.nodes[edge.target].name
+            + (f" ({edge.data})" if edge.data is not None else "")
+            + ("?" if edge.conditional else "")
             for edge in graph.edges
             if edge.source == id_
         ]

@@ -56,7 +56,10 @@ class RunnableParallel(Runnable[Any, dict[str, Any]]):
             return dict(zip(self.steps__, outputs, strict=True))
 
         def body(value: Any, config: RunnableConfig, run: Any) -> dict[str, Any]:
-            calls = [partial(step.invoke, value, child_config(config, run, f"map:key:{key}"), **kwargs) for key, step in self._named]
+            calls = [
+                partial(step.invoke, value, child_config(config, run, f"map:key:{key}"), **kwargs)
+                for key, step in self._named
+            ]
             return dict(zip(self.steps__, run_together(calls, config.get("max_concurrency")), strict=True))
 
         return call_observed(self, body, input, config)
@@ -70,14 +73,19 @@ class RunnableParallel(Runnable[Any, dict[str, Any]]):
             return dict(zip(self.steps__, outputs, strict=True))
 
         async def body(value: Any, config: RunnableConfig, run: Any) -> dict[str, Any]:
-            calls = [partial(step.ainvoke, value, child_config(config, run, f"map:key:{key}"), **kwargs) for key, step in self._named]
+            calls = [
+                partial(step.ainvoke, value, child_config(config, run, f"map:key:{key}"), **kwargs)
+                for key, step in self._named
+            ]
             return dict(zip(self.steps__, await arun_together(calls, config.get("max_concurrency")), strict=True))
 
         return await acall_observed(self, body, input, config)
 
     async def _ahop(self, input: Any) -> dict[str, Any]:
         """Run steps that are all blocking functions from one worker thread, and settle what they return."""
-        outputs = await run_in_executor(None, run_together, [partial(hop, input) for hop in self._hops or ()])
+        outputs = await run_in_executor(
+            None, run_together, [partial(cast("Any", hop), input) for hop in self._hops or ()]
+        )
         open_ = [position for position, output in enumerate(outputs) if needs_settling(output)]
         if open_:
             steps = [cast("RunnableLambda", step) for _, step in self._named]
@@ -92,7 +100,10 @@ class RunnableParallel(Runnable[Any, dict[str, Any]]):
 
         def body(value: Any, config: RunnableConfig, run: Any) -> Iterator[Any]:
             return self._merge(
-                [partial(step.stream, value, child_config(config, run, f"map:key:{key}"), **kwargs) for key, step in self._named],
+                [
+                    partial(step.stream, value, child_config(config, run, f"map:key:{key}"), **kwargs)
+                    for key, step in self._named
+                ],
                 config,
             )
 
@@ -103,7 +114,10 @@ class RunnableParallel(Runnable[Any, dict[str, Any]]):
 
         def body(value: Any, config: RunnableConfig, run: Any) -> AsyncIterator[Any]:
             return self._amerge(
-                [partial(step.astream, value, child_config(config, run, f"map:key:{key}"), **kwargs) for key, step in self._named],
+                [
+                    partial(step.astream, value, child_config(config, run, f"map:key:{key}"), **kwargs)
+                    for key, step in self._named
+                ],
                 config,
             )
 
@@ -149,7 +163,9 @@ class RunnableParallel(Runnable[Any, dict[str, Any]]):
             for position, chunk in chunks:
                 yield AddableDict({keys[position]: chunk})
 
-    async def _amerge(self, openers: list[Callable[[], AsyncIterator[Any]]], config: RunnableConfig) -> AsyncIterator[Any]:
+    async def _amerge(
+        self, openers: list[Callable[[], AsyncIterator[Any]]], config: RunnableConfig
+    ) -> AsyncIterator[Any]:
         from clew.runnables._merge import amerged
 
         keys = list(self.steps__)

@@ -24,8 +24,8 @@ def stated_type(runnable: Any, position: int) -> Any:
     from clew.runnables.base import Runnable
 
     for cls in type(runnable).__mro__:
-        metadata = getattr(cls, "__pydantic_generic_metadata__", None)
-        arguments = (metadata or {}).get("args") or ()
+        metadata: Any = getattr(cls, "__pydantic_generic_metadata__", None) or {}
+        arguments: tuple[Any, ...] = metadata.get("args") or ()
         if len(arguments) == 2:
             return arguments[position]
         for base in cast("tuple[Any, ...]", cls.__dict__.get("__orig_bases__", ())):
@@ -95,7 +95,7 @@ def fields_of(model: type[BaseModel]) -> dict[str, Any]:
 
 
 def _made(name: str, fields: dict[str, Any]) -> type[BaseModel]:
-    return cast("type[BaseModel]", create_model(name, __config__=_ANYTHING, **fields))
+    return create_model(name, __config__=_ANYTHING, **fields)
 
 
 def parallel_input(parallel: Any, config: RunnableConfig | None) -> type[BaseModel]:
@@ -120,7 +120,7 @@ def assign_output(assign: Any, config: RunnableConfig | None) -> type[BaseModel]
 
 
 def sequence_input(sequence: Any, config: RunnableConfig | None) -> type[BaseModel]:
-    """Return the model of a sequence's input: what its first step takes, or what an assign at its head needs of others."""
+    """Return the model of a sequence's input: what its first step takes, and what an assign at its head leaves open."""
     from clew.runnables.passthrough import RunnableAssign
 
     first, second = sequence.steps[0], sequence.steps[1]

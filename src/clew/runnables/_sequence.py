@@ -212,7 +212,9 @@ class RunnableSequence(Runnable[Any, Any]):
     def _child(self, config: Any, run: Any, position: int) -> Any:
         return config if run is None else child_config(config, run, f"seq:step:{position + 1}")
 
-    def batch(self, inputs: list[Any], config: Any = None, *, return_exceptions: bool = False, **kwargs: Any) -> list[Any]:
+    def batch(
+        self, inputs: list[Any], config: Any = None, *, return_exceptions: bool = False, **kwargs: Any
+    ) -> list[Any]:
         """Return the outputs for many inputs, in their order.
 
         Step by step where a step has a batch of its own, else input by input.
@@ -281,19 +283,22 @@ def _rebuild(steps: list[Any], name: str | None) -> RunnableSequence:
     return RunnableSequence(*steps, name=name)
 
 
+_BASE: Any = Runnable
+
+
 def streams(step: Runnable[Any, Any]) -> bool:
     """Tell whether a step's stream may differ from its output in one piece."""
-    kind = type(step)
-    return not (kind.stream is Runnable.stream and kind.astream is Runnable.astream and kind.transform is Runnable.transform)
+    kind = cast("Any", type(step))
+    return not (kind.stream is _BASE.stream and kind.astream is _BASE.astream and kind.transform is _BASE.transform)
 
 
 def batches(step: Runnable[Any, Any]) -> bool:
     """Tell whether a step has a batch of its own: one call for many inputs."""
-    kind = type(step)
+    kind = cast("Any", type(step))
     own = getattr(step, "_batches_itself", None)
     if own is not None:
         return bool(own)
-    return not (kind.batch is Runnable.batch and kind.abatch is Runnable.abatch)
+    return not (kind.batch is _BASE.batch and kind.abatch is _BASE.abatch)
 
 
 __all__ = ["RunnableSequence", "batches", "join", "streams"]

@@ -22,13 +22,9 @@ def joined(chunks: list[Any]) -> Any:
     """
     if len(chunks) == 1:
         return chunks[0]
-    first = chunks[0]
-    if isinstance(first, str) and all(isinstance(chunk, str) for chunk in chunks):
+    total: Any = chunks[0]
+    if isinstance(total, str) and all(isinstance(chunk, str) for chunk in chunks):
         return "".join(chunks)
-    many = getattr(type(first), "_add_all", None)
-    if many is not None:
-        return many(chunks)
-    total = first
     for chunk in chunks[1:]:
         try:
             total = total + chunk
@@ -124,14 +120,17 @@ def stream_observed(
         from clew.runnables._timeout import stream_within
 
         seconds = cast("float", full.pop("timeout"))
-        yield from stream_within(seconds, lambda: stream_observed(owner, body, input, full, run_type=run_type, pieces=pieces))
+        yield from stream_within(
+            seconds, lambda: stream_observed(owner, body, input, full, run_type=run_type, pieces=pieces)
+        )
         return
     if not anyone_listening(full.get("callbacks")):
         with closing(body(input, without_own(full), None)) as chunks:
             yield from chunks
         return
-    given, taken, made = ("" if pieces else input), [], []
-    run = begin(get_callback_manager_for_config(full), owner, {"input": ""} if pieces else given, full, run_type)
+    taken: list[Any] = []
+    made: list[Any] = []
+    run = begin(get_callback_manager_for_config(full), owner, {"input": ""} if pieces else input, full, run_type)
     source = recorded(input, taken) if pieces else input
     try:
         with closing(body(source, without_own(full), run)) as chunks:
@@ -180,7 +179,8 @@ async def astream_observed(
             async for chunk in chunks:
                 yield chunk
         return
-    taken, made = [], []
+    taken: list[Any] = []
+    made: list[Any] = []
     run = await begin(
         get_async_callback_manager_for_config(full), owner, {"input": ""} if pieces else input, full, run_type
     )

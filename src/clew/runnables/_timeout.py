@@ -67,8 +67,9 @@ async def awithin(seconds: float, body: Coroutine[Any, Any, Any]) -> Any:
     """
     import asyncio
 
+    clock = asyncio.timeout(seconds)
     try:
-        async with asyncio.timeout(seconds) as clock:
+        async with clock:
             return await body
     except TimeoutError:
         if clock.expired():
@@ -137,8 +138,9 @@ async def astream_within(seconds: float, stream: Any) -> AsyncIterator[Any]:
     end = loop.time() + seconds
     try:
         while True:
+            clock = asyncio.timeout_at(end)
             try:
-                async with asyncio.timeout_at(end) as clock:
+                async with clock:
                     chunk = await anext(stream, _END)
             except TimeoutError:
                 if clock.expired():

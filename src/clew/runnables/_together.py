@@ -25,7 +25,9 @@ class Crew:
 
     __slots__ = ("_calls", "_finished", "_keep", "_left", "_limit", "_lock", "_pending", "failed", "results")
 
-    def __init__(self, calls: Sequence[Callable[[], Any]], limit: Limit | None, keep: tuple[type[BaseException], ...]) -> None:
+    def __init__(
+        self, calls: Sequence[Callable[[], Any]], limit: Limit | None, keep: tuple[type[BaseException], ...]
+    ) -> None:
         self._calls = calls
         self._limit = limit
         self._keep = keep

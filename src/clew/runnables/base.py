@@ -10,9 +10,9 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
+from clew._pool import run_in_executor
 from clew.load._serializable import Serializable
 from clew.runnables._entry import acall_observed, call_observed
-from clew._pool import run_in_executor
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
@@ -53,7 +53,9 @@ class Runnable(ABC, Generic[Input, Output]):
         """Yield the output piece by piece. By default there is one piece."""
         yield await self.ainvoke(input, config, **kwargs)
 
-    def transform(self, input: Iterator[Input], config: RunnableConfig | None = None, **kwargs: Any) -> Iterator[Output]:
+    def transform(
+        self, input: Iterator[Input], config: RunnableConfig | None = None, **kwargs: Any
+    ) -> Iterator[Output]:
         """Yield the output for an input that comes in pieces. By default it is collected first."""
         from clew.runnables._stream import collect
 
@@ -187,13 +189,17 @@ class Runnable(ABC, Generic[Input, Output]):
 
         return RunnableBinding(bound=self, custom_input_type=input_type, custom_output_type=output_type)
 
-    def with_listeners(self, *, on_start: Any = None, on_end: Any = None, on_error: Any = None) -> Runnable[Input, Output]:
+    def with_listeners(
+        self, *, on_start: Any = None, on_end: Any = None, on_error: Any = None
+    ) -> Runnable[Input, Output]:
         """Return a runnable that calls functions of (run) or (run, config) when a call starts, ends or fails."""
         from clew.runnables._listeners import listening
 
         return listening(self, on_start, on_end, on_error)
 
-    def with_alisteners(self, *, on_start: Any = None, on_end: Any = None, on_error: Any = None) -> Runnable[Input, Output]:
+    def with_alisteners(
+        self, *, on_start: Any = None, on_end: Any = None, on_error: Any = None
+    ) -> Runnable[Input, Output]:
         """Return a runnable that awaits functions of (run) or (run, config) when a call starts, ends or fails."""
         from clew.runnables._listeners import alistening
 
@@ -350,7 +356,7 @@ class Runnable(ABC, Generic[Input, Output]):
         exclude_tags: Sequence[str] | None = None,
         **kwargs: Any,
     ) -> AsyncIterator[dict[str, Any]]:
-        """Yield what happens in the whole call tree, as dicts of event, name, run_id, parent_ids, tags, metadata, data."""
+        """Yield what happens in the call tree, as dicts of event, name, run_id, parent_ids, tags, metadata, data."""
         from clew.runnables._events import Filter, stream_events
 
         chosen = Filter(include_names, include_types, include_tags, exclude_names, exclude_types, exclude_tags)

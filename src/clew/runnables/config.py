@@ -10,9 +10,9 @@ from contextlib import contextmanager
 from contextvars import copy_context
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
+from clew._pool import run_in_executor
 from clew.callbacks._manager import AsyncCallbackManager, BaseCallbackManager, CallbackManager
 from clew.config import RunnableConfig, current_config
-from clew._pool import run_in_executor
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Mapping, Sequence
@@ -121,7 +121,8 @@ def _join_callbacks(first: Any, second: Any) -> Any:
     if isinstance(first, list):
         if isinstance(second, list):
             known = {id(handler) for handler in cast("list[Any]", first)}
-            return first + [handler for handler in cast("list[Any]", second) if id(handler) not in known]
+            new = [handler for handler in cast("list[Any]", second) if id(handler) not in known]
+            return [*cast("list[Any]", first), *new]
         first, second = second, cast("list[Any]", first)
     joined: BaseCallbackManager = first.copy()
     if isinstance(second, list):
@@ -153,9 +154,7 @@ def patch_config(
     return cast("RunnableConfig", patched)
 
 
-def get_config_list(
-    config: RunnableConfig | Sequence[RunnableConfig] | None, length: int
-) -> list[RunnableConfig]:
+def get_config_list(config: RunnableConfig | Sequence[RunnableConfig] | None, length: int) -> list[RunnableConfig]:
     """Return one config per input of a batch; a run id goes to the first only.
 
     Raises: ValueError if a list of another length is given.

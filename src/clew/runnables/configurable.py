@@ -17,7 +17,7 @@ from clew.runnables.utils import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+    from collections.abc import AsyncIterator, Iterator, Mapping
 
     from clew.config import RunnableConfig
 
@@ -25,7 +25,7 @@ __all__ = ["DynamicRunnable", "RunnableConfigurableAlternatives", "RunnableConfi
 
 
 class DynamicRunnable(Runnable[Any, Any]):
-    """A runnable that is made, or chosen, anew for each call from what the config says; `default` if it says nothing."""
+    """A runnable that is made, or chosen, anew for each call, as the config says; `default` if it says nothing."""
 
     __slots__ = ("__dict__", "default", "name")
 
@@ -202,12 +202,12 @@ def _innermost(component: Any) -> Any:
 
 
 def _fields_of(component: Any) -> Mapping[str, Any]:
-    return cast("Mapping[str, Any]", getattr(type(_innermost(component)), "model_fields", {}))
+    return cast("Mapping[str, Any]", getattr(cast("Any", type(_innermost(component))), "model_fields", {}))
 
 
 def _remade(component: Any, changes: dict[str, Any]) -> Any:
     """Return a component with some fields changed, made and validated anew from the arguments it was given."""
-    fields = type(component).model_fields
+    fields = cast("dict[str, Any]", type(component).model_fields)
     given: dict[str, Any] = {}
     for field, info in fields.items():
         if field in component.model_fields_set and field not in changes and info.init is not False:
@@ -275,14 +275,15 @@ class RunnableConfigurableAlternatives(DynamicRunnable):
         if self.prefix_keys:
             prefix = f"{self.which.id}=={key}/"
             wanted = {**wanted, **{k.removeprefix(prefix): v for k, v in wanted.items() if k.startswith(prefix)}}
+        chosen: Any
         if key == self.default_key:
             chosen = self.default
         elif key in self.alternatives:
             chosen = self.alternatives[key]
-            if not isinstance(chosen, Runnable):
-                chosen = coerce_to_runnable(cast("Callable[[], Any]", chosen)())
+            if not getattr(chosen, "_is_runnable", False):
+                chosen = coerce_to_runnable(chosen())
         else:
             raise ValueError(f"{self.which.id!r} must be one of {[self.default_key, *self.alternatives]}, got {key!r}")
         while isinstance(chosen, DynamicRunnable):
-            chosen = chosen._prepare(wanted)
+            chosen = cast("Any", chosen)._prepare(wanted)
         return chosen

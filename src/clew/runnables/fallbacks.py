@@ -82,8 +82,10 @@ class RunnableWithFallbacks(Runnable[Any, Any]):
         """
 
         def body(value: Any, config: Any, run: Any) -> Any:
-            attempt = awaited(lambda runnable, given, below: runnable.invoke(given, below, **kwargs))
-            return drive(self._try(attempt, value, config, run))
+            def attempt(runnable: Runnable[Any, Any], given: Any, below: Any) -> Any:
+                return runnable.invoke(given, below, **kwargs)
+
+            return drive(self._try(awaited(attempt), value, config, run))
 
         return body(input, None, None) if config is None and plain() else call_observed(self, body, input, config)
 
@@ -103,8 +105,10 @@ class RunnableWithFallbacks(Runnable[Any, Any]):
         """Yield the chunks of the first that brings one or ends well."""
 
         def body(value: Any, config: Any, run: Any) -> Iterator[Any]:
-            attempt = awaited(lambda runnable, given, below: first_of(runnable.stream(given, below, **kwargs)))
-            first, rest = drive(self._try(attempt, value, config, run))
+            def attempt(runnable: Runnable[Any, Any], given: Any, below: Any) -> Any:
+                return first_of(runnable.stream(given, below, **kwargs))
+
+            first, rest = drive(self._try(awaited(attempt), value, config, run))
             yield from after(first, rest)
 
         return stream_observed(self, body, input, config)
@@ -140,7 +144,7 @@ class RunnableWithFallbacks(Runnable[Any, Any]):
         return get_unique_config_specs(spec for each in self.runnables for spec in each.config_specs)
 
     def __getattr__(self, name: str) -> Any:
-        """Return an attribute of the runnable; a method that makes a runnable (`bind_tools`) is called on all of them."""
+        """Return an attribute of the runnable; a method that makes a runnable (`bind_tools`) is called on all."""
         if name.startswith("_") or name == "runnable":
             raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
         found = getattr(self.runnable, name)

@@ -40,7 +40,9 @@ class Graph:
             number += 1
         return str(number)
 
-    def add_node(self, data: Any, id: str | None = None, *, name: str | None = None, metadata: dict[str, Any] | None = None) -> Node:
+    def add_node(
+        self, data: Any, id: str | None = None, *, name: str | None = None, metadata: dict[str, Any] | None = None
+    ) -> Node:
         """Add a part.
 
         Raises: ValueError if there is one with that id.
@@ -105,7 +107,10 @@ class Graph:
     def to_json(self, *, with_schemas: bool = False) -> dict[str, Any]:
         """Return the graph as plain data."""
         return {
-            "nodes": [{"id": node.id, "type": _kind_of(node.data), "data": {"name": node.name}} for node in self.nodes.values()],
+            "nodes": [
+                {"id": node.id, "type": _kind_of(node.data), "data": {"name": node.name}}
+                for node in self.nodes.values()
+            ],
             "edges": [
                 {
                     "source": edge.source,

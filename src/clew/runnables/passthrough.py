@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, cast
 
-from clew.runnables._entry import acall_observed, ain_context, call_observed, child_config, in_context, plain
 from clew._pool import run_in_executor
+from clew.runnables._entry import acall_observed, ain_context, call_observed, child_config, in_context, plain
 from clew.runnables._lambda import injected, is_async
 from clew.runnables._merge import amerged, merged
 from clew.runnables._parallel import AsyncShared, RunnableParallel, Shared
@@ -159,7 +159,9 @@ class RunnableAssign(Runnable[dict[str, Any], dict[str, Any]]):
 
         return call_observed(self, body, input, config)
 
-    async def ainvoke(self, input: dict[str, Any], config: RunnableConfig | None = None, **kwargs: Any) -> dict[str, Any]:
+    async def ainvoke(
+        self, input: dict[str, Any], config: RunnableConfig | None = None, **kwargs: Any
+    ) -> dict[str, Any]:
         """Return the input with the new keys; as `invoke`."""
         if config is None and plain():
             return {**_dict(input), **await self.mapper.ainvoke(input, **kwargs)}

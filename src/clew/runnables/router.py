@@ -27,7 +27,9 @@ class RouterRunnable(Runnable[RouterInput, Any]):
     __slots__ = ("name", "runnables")
 
     def __init__(self, runnables: Mapping[str, Any], *, name: str | None = None) -> None:
-        self.runnables: dict[str, Runnable[Any, Any]] = {key: coerce_to_runnable(each) for key, each in runnables.items()}
+        self.runnables: dict[str, Runnable[Any, Any]] = {
+            key: coerce_to_runnable(each) for key, each in runnables.items()
+        }
         self.name = name
 
     def __repr__(self) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from clew.callbacks.base import BaseCallbackHandler
 from clew.tracers._streaming import _StreamingCallbackHandler  # pyright: ignore[reportPrivateUsage] - its documented name
@@ -64,7 +64,8 @@ class EventHandler(_StreamingCallbackHandler, BaseCallbackHandler):
     ) -> None:
         parent = self._runs.get(parent_run_id) if parent_run_id is not None else None
         parents = [*parent.parents, str(parent_run_id)] if parent is not None else []
-        named = name or (serialized or {}).get("name") or ((serialized or {}).get("id") or ["Unnamed"])[-1]
+        about = cast("dict[str, Any]", serialized or {})
+        named: str = name or about.get("name") or (about.get("id") or ["Unnamed"])[-1]
         self._runs[run_id] = Started(kind, named, list(tags or ()), dict(metadata or {}), parents, inputs)
         streamed = kind == "chain" and inputs == {"input": ""}
         self._event(run_id, "start", {} if streamed else {"input": inputs})
@@ -133,7 +134,8 @@ class EventHandler(_StreamingCallbackHandler, BaseCallbackHandler):
     def on_custom_event(self, name: str, data: Any, *, run_id: UUID, **kwargs: Any) -> None:
         """Give on_custom_event."""
         run = self._runs.get(run_id)
-        tags, metadata = list(kwargs.get("tags") or ()), dict(kwargs.get("metadata") or {})
+        tags: list[str] = list(kwargs.get("tags") or ())
+        metadata: dict[str, Any] = dict(kwargs.get("metadata") or {})
         if self._wanted(name, "custom_event", tags):
             parents = [*run.parents, str(run_id)] if run is not None else []
             self._send(

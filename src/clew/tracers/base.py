@@ -204,7 +204,9 @@ class BaseTracer(BaseCallbackHandler, ABC):
         **kwargs: Any,
     ) -> Any:
         """Begin the run of a retriever."""
-        return self._start("retriever", serialized, {"query": query}, run_id, parent_run_id, tags, metadata, name, kwargs)
+        return self._start(
+            "retriever", serialized, {"query": query}, run_id, parent_run_id, tags, metadata, name, kwargs
+        )
 
     def on_llm_new_token(self, token: str, *, run_id: UUID, chunk: Any = None, **kwargs: Any) -> Any:
         """Note one streamed piece."""
@@ -213,7 +215,9 @@ class BaseTracer(BaseCallbackHandler, ABC):
     def on_retry(self, retry_state: Any, *, run_id: UUID, **kwargs: Any) -> Any:
         """Note that the call is tried again."""
         error = getattr(retry_state, "error", None)
-        return self._note(run_id, "retry", kwargs={"attempt": getattr(retry_state, "attempt_number", None), "error": repr(error)})
+        return self._note(
+            run_id, "retry", kwargs={"attempt": getattr(retry_state, "attempt_number", None), "error": repr(error)}
+        )
 
     def on_llm_end(self, response: LLMResult, *, run_id: UUID, **kwargs: Any) -> Any:
         """End the run of a model."""
