@@ -23,7 +23,7 @@ from clew.errors import (
     UnknownInterruptError,
 )
 from clew.pregel import _answers, _lease
-from clew.pregel._thread import Known, Values, body_of, shared
+from clew.pregel._thread import Known, Values, body_of, rewound, shared
 from clew.types import MISSING, Command
 
 if TYPE_CHECKING:
@@ -42,13 +42,27 @@ class Finished(Exception):  # noqa: N818 - an outcome: an earlier start with thi
         self.value = value
 
 
+class Deferred:
+    """A checkpoint of durability "exit", written when the run ends. drops: what it stands for."""
+
+    __slots__ = ("body", "changed", "drops", "id", "parent", "values")
+
+    def __init__(self, id: str, parent: str | None, drops: list[str]) -> None:
+        self.id = id
+        self.parent = parent
+        self.drops = drops
+        self.body = R.Body(0.0, "loop", 0, {})
+        self.values: dict[str, Any] = {}
+        self.changed: set[str] = set()
+
+
 class Start:
     """What an attempt starts from. body: that of the checkpoint `root.at`. input: MISSING unless given with this call.
 
     fresh: a new run, not the next attempt of one. command: the Command of this call, or None.
     """
 
-    __slots__ = ("body", "command", "fresh", "idempotency", "input", "io", "known", "place", "rows", "values")
+    __slots__ = ("body", "command", "deferred", "fresh", "idempotency", "input", "io", "known", "place", "values")
 
     def __init__(self, io: Io, place: Place, values: Values) -> None:
         self.io = io
@@ -59,7 +73,7 @@ class Start:
         self.command: Command[Any] | None = None
         self.fresh = True
         self.known = Known()
-        self.rows: list[tuple[int, int, bytes]] = []
+        self.deferred: Deferred | None = None
         self.idempotency: str | None = None
 
 
@@ -193,8 +207,8 @@ async def _decide(
     command = input if isinstance(input, Command) else None
     start.command = command
     if command is not None and command.resume is not MISSING:
-        if forks and body is not None and workflow.is_open(body):
-            waiting = known.waiting()
+        if forks and is_open:
+            waiting = Known(rewound(records, results=False)).waiting()
         if body is None or not is_open:
             raise UnknownInterruptError(
                 f"nothing waits for an answer on thread {place.thread_id!r}: the answer {command.resume!r} was not used",
@@ -253,7 +267,7 @@ async def _continue(
     place, codec, now = start.place, root.codec, time.time()
     start.fresh = False
     if forks:
-        kept = known.before_first_question(records) if not root.given else records
+        kept = rewound(records, results=workflow.is_task)
         known = Known(kept)
         body = R.Body(
             now, "fork", body.step + 1, shared(body.values), body.workflow, body.metadata, body.private,

@@ -82,6 +82,10 @@ async def fail(root: Root, start: Start, error: BaseException) -> None:
 async def close(root: Root, start: Start, batch: Batch) -> None:
     """Commit the last batch of an attempt. Raises: RunCancelledError when another run took the thread."""
     owner = start.place.owner
+    if start.deferred is not None:
+        from clew.pregel._checkpoints import undefer
+
+        undefer(root, start, batch)
     try:
         await start.io.commit(start.place, batch)
     except Fenced:

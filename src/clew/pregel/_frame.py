@@ -88,7 +88,7 @@ class Frame:
         root = self.root
         if root.stop is not None:
             root.check()
-        digest = R.digest(args, kwargs) if root.keeps else b""
+        digest = R.digest(args, kwargs) if root.keeps and spec.match != "place" else b""
         if place is not None:
             path = self.prefix + place
         elif self._at_home():
@@ -111,7 +111,7 @@ class Frame:
     ) -> TaskFuture | None:
         root = self.root
         if isinstance(known, (R.Result, R.Failure)):
-            if known.name == spec.name and (spec.match == "name" or known.args == digest or R.same_args(known.args, digest)):
+            if known.name == spec.name and (spec.match != "args" or known.args == digest or R.same_args(known.args, digest)):
                 future = TaskFuture(root, self, path, spec, (), {}, digest)
                 del future._open
                 future._state = FINISHED

@@ -96,6 +96,7 @@ class Root:
         self.sink: Sink | None = None
         self.slots: Slots | None = None
         self.manager: Any = None  # callback manager of the run, when somebody listens
+        self.unkept: str | None = None  # the one task whose result comes with the next checkpoint
         self.memo = False  # keep results in memory for another try of the body
         self.loop: Any = None
         self.loop_thread = 0
@@ -387,6 +388,8 @@ class Root:
 
     def keep_result(self, future: TaskFuture, value: Any, began: float, attempt: int, how: str = "") -> None:
         """Write a result down."""
+        if future.path == self.unkept:
+            return
         record = R.Result(
             future.path, future.spec.name, future.digest, self.encode(value, future.spec.name), began, time.time(), attempt, how
         )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -52,10 +52,28 @@ def injected(function: Any, *, anywhere: bool = False) -> frozenset[str]:
     return frozenset(wanted - bound)
 
 
-class Spec:
-    """A durable unit. match: "args" (name and arguments must be as recorded) or "name". hidden: not in `updates`."""
+class View(Protocol):
+    """How a task looks to observers when its own values are the runtime's business."""
 
-    __slots__ = ("cache", "fn", "hidden", "identity", "inject", "is_async", "match", "name", "retry", "timeout")
+    @staticmethod
+    def input(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """Return what to show of the arguments."""
+        ...
+
+    @staticmethod
+    def result(outcome: Any) -> Any:
+        """Return what to show of the result."""
+        ...
+
+
+class Spec:
+    """A durable unit.
+
+    match: what must be as recorded: "args" (name and arguments), "name", or "place" (the name; arguments are not even looked
+    at). hidden: not in `updates`. view: what observers see of its arguments and result; None for the things themselves.
+    """
+
+    __slots__ = ("cache", "fn", "hidden", "identity", "inject", "is_async", "match", "name", "retry", "timeout", "view")
 
     def __init__(
         self,
@@ -67,8 +85,10 @@ class Spec:
         timeout: TimeoutPolicy | None = None,
         match: str = "args",
         hidden: bool = False,
+        quiet: bool = False,
         is_coroutine: bool | None = None,
         inject: frozenset[str] | None = None,
+        view: type[View] | None = None,
     ) -> None:
         self.fn = fn
         self.name = name
@@ -77,6 +97,8 @@ class Spec:
         self.timeout = timeout
         self.match = match
         self.hidden = hidden
+        self.quiet = quiet or hidden
         self.is_async = is_async(fn) if is_coroutine is None else is_coroutine
         self.inject = injected(fn) if inject is None else inject
         self.identity: str | None = None
+        self.view = view

@@ -81,15 +81,21 @@ class Known:
         ]
         return sorted(found, key=lambda one: order(one.path))
 
-    def before_first_question(self, records: Sequence[R.Record]) -> list[R.Record]:
-        """Return the outcomes that do not depend on any answer: those on record before the first question."""
-        kept: list[R.Record] = []
-        for record in records:
-            if isinstance(record, R.Question):
-                break
-            if isinstance(record, (R.Result, R.Wake, R.Mark)):
-                kept.append(record)
-        return kept
+
+def rewound(records: Sequence[R.Record], *, results: bool) -> list[R.Record]:
+    """Return what a fork of a run keeps: what was known when its first question was put; nothing when there was none.
+
+    results: whether finished tasks count, or the questions only.
+    """
+    if not any(isinstance(one, R.Question) for one in records):
+        return []
+    kept: list[R.Record] = []
+    for record in records:
+        if isinstance(record, R.Answer):
+            break
+        if isinstance(record, R.Question) or (results and isinstance(record, (R.Result, R.Wake, R.Mark))):
+            kept.append(record)
+    return kept
 
 
 class Values:
@@ -120,7 +126,8 @@ class Values:
         """Return the value, a fresh copy each time; None when there is none."""
         return None if ref is None else self.codec.decode(await self.raw(ref))
 
-    def _chain(self) -> int:
+    def new_chain(self) -> int:
+        """Return the number of a chain that this place does not have."""
         self._next = max(self._next + 1, time.time_ns())
         return self._next
 
@@ -139,7 +146,7 @@ class Values:
                 ref = (base[0], base[1] + 1, False)
                 self.known[ref] = (raw, snapshot, deltas + len(body))
                 return ref, [(ref[0], ref[1], seal(thread, body))]
-        ref = (self._chain(), 0, False)
+        ref = (self.new_chain(), 0, False)
         self.known[ref] = (raw, len(raw), 0)
         return ref, [(ref[0], 0, seal(thread, raw))]
 

@@ -35,14 +35,14 @@ class Watch:
         """Tell that the task begins. Returns what to await for async handlers, or None."""
         root, frame = self.root, self.frame
         spec = self.future.spec
-        if root.sink is not None and not spec.hidden:
-            given = shown_input(self.future.args, self.future.kwargs)
+        if root.sink is not None and not spec.quiet:
+            given = self._input()
             root.sink.started(frame.task_id(), spec.name, given, frame.namespace, step=root.step)
         if root.manager is None:
             return None
         parent = frame.parent
         manager = (parent.run_manager if parent is not None and parent.run_manager is not None else root.manager).get_child()
-        given = shown_input(self.future.args, self.future.kwargs)
+        given = self._input()
         started = manager.on_chain_start(None, given, name=spec.name)
         if hasattr(started, "__await__"):
             return self._abegin(started)
@@ -51,6 +51,10 @@ class Watch:
 
     async def _abegin(self, started: Any) -> None:
         self._under(await started)
+
+    def _input(self) -> Any:
+        view = self.future.spec.view
+        return (shown_input if view is None else view.input)(self.future.args, self.future.kwargs)
 
     def _under(self, run: Any) -> None:
         """Make what the task calls report below it."""
@@ -63,7 +67,9 @@ class Watch:
     def end(self, value: Any, *, cached: bool = False) -> Any:
         """Tell the result. Returns what to await, or None."""
         root, spec = self.root, self.future.spec
-        if root.sink is not None and not spec.hidden:
+        if spec.view is not None:
+            value = spec.view.result(value)
+        if root.sink is not None and not spec.quiet:
             namespace = self.frame.namespace
             root.sink.ended(self.frame.task_id(), spec.name, namespace, result=value, step=root.step)
             root.sink.update(spec.name, value, namespace, cached=cached)
@@ -72,7 +78,7 @@ class Watch:
     def fail(self, error: BaseException) -> Any:
         """Tell the failure. Returns what to await, or None."""
         root, spec = self.root, self.future.spec
-        if root.sink is not None and not spec.hidden:
+        if root.sink is not None and not spec.quiet:
             asked = error.interrupts if isinstance(error, GraphInterrupt) else ()
             text = None if asked else repr(error)
             root.sink.ended(
