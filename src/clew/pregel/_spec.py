@@ -70,10 +70,10 @@ class Spec:
     """A durable unit.
 
     match: what must be as recorded: "args" (name and arguments), "name", or "place" (the name; arguments are not even looked
-    at). hidden: not in `updates`. view: what observers see of its arguments and result; None for the things themselves.
+    at). hidden: for streams it is part of what called it. quiet: it has a name of its own there; who calls it sends its events. view: what observers see of its arguments and result; None for the things themselves.
     """
 
-    __slots__ = ("cache", "fn", "hidden", "identity", "inject", "is_async", "match", "name", "retry", "timeout", "view")
+    __slots__ = ("cache", "fn", "hidden", "identity", "inject", "is_async", "match", "name", "quiet", "retry", "timeout", "view")
 
     def __init__(
         self,
