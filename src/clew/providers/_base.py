@@ -25,13 +25,17 @@ if TYPE_CHECKING:
 
 
 class Events:
-    """An open stream: iterate it for its events (decoded JSON), close it to let go of the connection."""
+    """An open stream: iterate it for its events (decoded JSON), close it to let go of the connection.
 
-    __slots__ = ("_close", "_source")
+    owner: the client, which has to live as long as its stream.
+    """
 
-    def __init__(self, source: Iterator[JSON], close: Callable[[], Any]) -> None:
+    __slots__ = ("_close", "_owner", "_source")
+
+    def __init__(self, source: Iterator[JSON], close: Callable[[], Any], owner: Any = None) -> None:
         self._source = source
         self._close = close
+        self._owner = owner
 
     def __iter__(self) -> Iterator[JSON]:
         return self._source

@@ -1,5 +1,6 @@
 """SDK clients, made at the first call and shared: one blocking client for a configuration, one async client per loop.
 
+A blocking client is closed at exit, or when it was dropped for newer ones and no call uses it any more.
 An async client belongs to the event loop it was made in. It is closed when that loop shuts its async generators down
 (as asyncio.run does), so that no connection outlives its loop.
 """
@@ -23,8 +24,11 @@ _blocking: dict[Hashable, Any] = {}
 _by_loop: weakref.WeakKeyDictionary[AbstractEventLoop, dict[Hashable, tuple[Any, Any]]] = weakref.WeakKeyDictionary()
 
 
-def blocking(key: Hashable, make: Callable[[], Any]) -> Any:
-    """Return the client for this configuration, made by `make` when there is none."""
+def blocking(key: Hashable, make: Callable[[], Any], http_of: Callable[[Any], Any]) -> Any:
+    """Return the client for this configuration, made by `make` when there is none.
+
+    http_of: gives the HTTP client inside, which is closed in the end.
+    """
     client = _blocking.get(key)
     if client is None:
         with _lock:
@@ -33,6 +37,7 @@ def blocking(key: Hashable, make: Callable[[], Any]) -> Any:
                 while len(_blocking) >= LIMIT:
                     _blocking.pop(next(iter(_blocking)))
                 client = _blocking[key] = make()
+                weakref.finalize(client, http_of(client).close)
     return client
 
 

@@ -49,7 +49,7 @@ class GoogleClient(NamedTuple):
         return (await api._async_request(http_request=request, http_options=None, stream=True)).response_stream
 
     def _api(self) -> Any:
-        return _clients.blocking(self, lambda: self._new(is_async=False))._api_client
+        return _clients.blocking(self, lambda: self._new(is_async=False), _http_of)._api_client
 
     async def _aapi(self) -> Any:
         client = await _clients.for_this_loop(self, lambda: self._new(is_async=True), _aclose)
@@ -79,6 +79,10 @@ class GoogleClient(NamedTuple):
         return (
             os.environ.get("GOOGLE_API_KEY") or os.environ.get("GEMINI_API_KEY") or ("none" if self.base_url else None)
         )
+
+
+def _http_of(client: Any) -> Any:
+    return client._api_client._httpx_client
 
 
 def _httpx() -> Any:

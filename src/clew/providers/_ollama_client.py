@@ -58,7 +58,7 @@ class OllamaClient(NamedTuple):
         return reply
 
     def _http(self) -> Any:
-        return _clients.blocking(("ollama", self), lambda: self._new("Client"))._client
+        return _clients.blocking(("ollama", self), lambda: self._new("Client"), lambda client: client._client)._client
 
     async def _ahttp(self) -> Any:
         client = await _clients.for_this_loop(

@@ -72,7 +72,7 @@ class StainlessChatModel(WireChatModel):
         reply = client.post(
             self._path(), cast_to=response_type(sdk), body=body, options=options, stream=True, stream_cls=sdk.Stream
         )
-        return Events(_stream(reply), reply.close)
+        return Events(_stream(reply), reply.close, client)
 
     async def _aopen(self, body: JSON) -> AsyncEvents:
         sdk, client, options = self._sdk(), await self._aclient(), self._request_options(body)
@@ -106,7 +106,10 @@ async def _astream(reply: Any) -> AsyncIterator[JSON]:
 
 def blocking_client(sdk: ModuleType, provider: str, stem: str, arguments: JSON) -> Any:
     """Return the SDK's blocking client. Raises: ModelAuthenticationError when it finds no key."""
-    return _clients.blocking(_key(sdk, stem, arguments), lambda: _make(getattr(sdk, stem), provider, arguments))
+    cls = getattr(sdk, stem)
+    return _clients.blocking(
+        _key(sdk, stem, arguments), lambda: _make(cls, provider, arguments), lambda client: client._client
+    )
 
 
 async def async_client(sdk: ModuleType, provider: str, stem: str, arguments: JSON) -> Any:
