@@ -112,8 +112,8 @@ def _kill(stage: Stage) -> None:
     _heading("c", "A run is killed with SIGKILL between two tasks; the next process finishes it")
     process = stage.start("steps", "orders")
     for line in process.stdout or ():
-        console.print("  " + line.rstrip(), markup=False)
-        if line.startswith("finished: pack"):
+        console.print(line.rstrip(), markup=False)
+        if line.strip() == "finished: pack":
             process.send_signal(signal.SIGKILL)
             break
     process.wait()

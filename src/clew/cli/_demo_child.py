@@ -39,7 +39,7 @@ def essay(saver: Any, log: Path, spec: str) -> Any:
     def write_essay(topic: str) -> str:
         """Let the model write, token by token."""
         effect(log, "essay", "write_essay")
-        model = open_model(spec, max_tokens=160, temperature=0.4)
+        model = open_model(spec, max_tokens=100, temperature=0.4)
         parts: list[str] = []
         for chunk in model.stream(ASK.format(topic=topic)):
             parts.append(str(chunk.content))
@@ -74,7 +74,7 @@ def orders(saver: Any, log: Path) -> Any:
         done: list[str] = []
         for name in names:
             done.append(step(name).result())
-            say(f"finished: {name}\n")
+            say(f"  finished: {name}\n")
             sys.stdout.flush()
             time.sleep(0.3)  # time for a kill to arrive between two tasks
         return done
@@ -115,11 +115,11 @@ def _answer(file: Path, log: Path, spec: str, thread: str, answer: str) -> None:
 
 def _steps(file: Path, log: Path, spec: str, thread: str, mode: str = "new") -> None:
     del spec
-    say(f"process {os.getpid()} {'starts' if mode == 'new' else 'goes on with'} {thread!r}\n")
+    say(f"  process {os.getpid()} {'starts' if mode == 'new' else 'goes on with'} {thread!r}\n")
     with SqliteSaver.from_conn_string(str(file)) as saver:
         given = list(STEPS) if mode == "new" else None
         result = orders(saver, log).invoke(given, _config(thread))
-    say(f"result: {result}\n")
+    say(f"  result: {result}\n")
 
 
 def _chat(file: Path, log: Path, spec: str, text: str) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from clew.errors import ClewError
 
@@ -51,7 +51,8 @@ def open_model(spec: str, script: str = SCRIPT, **options: Any) -> BaseChatModel
         return FakeListChatModel(responses=[script])
     from clew.chat_models import init_chat_model
 
-    return init_chat_model(spec, **options)
+    made: BaseChatModel = cast("Any", init_chat_model)(spec, **options)
+    return made
 
 
 def _try_local() -> str | None:

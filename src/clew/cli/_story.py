@@ -39,7 +39,7 @@ class Teller:
 
     def _shown(self, raw: bytes) -> str:
         try:
-            return short(repr(self.codec.decode(raw)), 120)
+            return short(repr(self.codec.decode(raw)), 80)
         except ClewError:  # a class that this process does not know
             return f"({len(raw)} bytes)"
 

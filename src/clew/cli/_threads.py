@@ -26,7 +26,7 @@ def print_list(file: Path) -> None:
     """Print the threads of a file, last changed first."""
     with SqliteSaver.from_conn_string(str(existing(file))) as saver:
         stories = _story.read_all(saver)
-    table = Table(title=f"{len(stories)} threads in {file}", title_justify="left")
+    table = Table(title=f"{len(stories)} thread{'' if len(stories) == 1 else 's'} in {file}", title_justify="left")
     for heading in ("thread", "workflow", "stands", "tasks done", "last change"):
         table.add_column(heading, justify="right" if heading == "tasks done" else "left", overflow="fold")
     for story in stories:
