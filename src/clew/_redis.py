@@ -57,8 +57,13 @@ class wrapped:  # noqa: N801 - reads as a word in `with wrapped("…"):`
         return None
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
-        if error is not None and type(error).__module__.startswith("redis."):
+        if error is not None and is_redis_error(error):
             fail(error, self.doing)
+
+
+def is_redis_error(error: BaseException) -> bool:
+    """Whether an error is the driver's or the server's, and not one that user code raised."""
+    return type(error).__module__.startswith("redis.")
 
 
 def fail(error: BaseException, doing: str) -> NoReturn:

@@ -45,3 +45,39 @@ class TestPostgresSaver(JournalConformance):
 
     def damage(self, saver: Any) -> None:
         saver.journal.pool.run("damaging", lambda c: c.execute("UPDATE clew_checkpoints SET body = '\\xc10102'"))
+
+
+class TestRedisSaver(JournalConformance):
+    faces = ("blocking",)
+
+    @pytest.fixture
+    def saver(self, redis_url: str) -> Iterator[Any]:
+        from clew.checkpoint.redis import RedisSaver
+
+        with RedisSaver.from_conn_string(redis_url) as saver:
+            yield saver
+
+    def damage(self, saver: Any) -> None:
+        for key in saver.client.scan_iter("clew:journal:c:*"):
+            for name in saver.client.hkeys(key):
+                saver.client.hset(key, name, b"\xc1damaged")
+
+
+class TestAsyncRedisSaver(JournalConformance):
+    faces = ("awaited",)
+
+    @pytest.fixture
+    def saver(self, redis_url: str, face: Any) -> Iterator[Any]:
+        from clew.checkpoint.redis import AsyncRedisSaver
+
+        saver, self.url = AsyncRedisSaver(redis_url), redis_url
+        yield saver
+        face.run(saver.close())
+
+    def damage(self, saver: Any) -> None:
+        import redis
+
+        with redis.Redis.from_url(self.url) as client:
+            for key in client.scan_iter("clew:journal:c:*"):
+                for name in client.hkeys(key):
+                    client.hset(key, name, b"\xc1damaged")

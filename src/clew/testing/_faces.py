@@ -24,6 +24,13 @@ class Face:
         result = getattr(target, method)(*arguments, **options)
         return [one async for one in result] if hasattr(result, "__aiter__") else await result
 
+    def run(self, body: Any) -> Any:
+        """Run a coroutine on this face's event loop."""
+        if self._runner is None:
+            body.close()
+            raise RuntimeError("the blocking face has no event loop")
+        return self._runner.run(body)
+
     def together(self, calls: list[tuple[Any, str, tuple[Any, ...]]]) -> list[Any]:
         """Make calls at once, in threads or as tasks; return what each gave, exceptions included."""
         if self._runner is None:
