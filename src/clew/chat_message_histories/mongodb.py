@@ -8,7 +8,9 @@ server's. A write that a crash cut in the middle is incomplete, and reading pass
 from __future__ import annotations
 
 import functools
+import threading
 from typing import TYPE_CHECKING, Any
+from weakref import WeakKeyDictionary
 
 from clew._lazy import need
 from clew.chat_message_histories._codec import bound_text
@@ -27,6 +29,9 @@ _UP = [(_NUMBER, 1), (_PLACE, 1), ("_id", 1)]
 _DOWN = [(_NUMBER, -1), (_PLACE, -1), ("_id", -1)]
 _TRIES = 200  # numbers tried by one write before it gives up
 _TAKEN = 11000  # the server's code of a duplicate key
+_INDEX: dict[str, Any] = {"unique": True, "partialFilterExpression": {_NUMBER: {"$exists": True}}}
+_indexed: WeakKeyDictionary[Any, set[tuple[str, ...]]] = WeakKeyDictionary()  # which collections have it, by client
+_indexing = threading.Lock()
 
 
 @functools.lru_cache(maxsize=64)
@@ -67,7 +72,7 @@ class MongoDBChatMessageHistory(RowHistory):
         self.history_key = history_key
         self._errors: type[Exception] = need("pymongo.errors", "mongodb", _WHAT).PyMongoError
         self._client = client
-        self._indexed = not create_index
+        self._makes_index = create_index
         self._next: int | None = None
 
     # -- blocking -------------------------------------------------------------------------------------
@@ -75,9 +80,11 @@ class MongoDBChatMessageHistory(RowHistory):
     def _collection(self) -> Any:
         client = self._client if self._client is not None else _client(str(self.connection_string))
         collection = client[self.database_name][self.collection_name]
-        if not self._indexed:
-            collection.create_index([(self.session_id_key, 1), (_NUMBER, 1), (_PLACE, 1)], **self._index())
-            self._indexed = True
+        if not self._is_indexed(client):
+            with _indexing:
+                if not self._is_indexed(client):
+                    collection.create_index(self._index_keys(), **_INDEX)
+                    self._set_indexed(client)
         return collection
 
     def _read(self, *, last: int | None = None, after: int = 0) -> Sequence[str | bytes]:
@@ -94,17 +101,18 @@ class MongoDBChatMessageHistory(RowHistory):
         def work() -> None:
             collection = self._collection()
             for _ in range(_TRIES):
-                if self._next is None:
+                number = self._next
+                if number is None:
                     newest = list(collection.find(self._mine()).sort(_DOWN).limit(1))
-                    self._next = (newest[0].get(_NUMBER) or 0) + 1 if newest else 1
+                    number = (newest[0].get(_NUMBER) or 0) + 1 if newest else 1
                 try:
-                    collection.insert_many(self._documents(rows, self._next), ordered=True)
+                    collection.insert_many(self._documents(rows, number), ordered=True)
                 except self._errors as error:
                     if not _is_taken(error):
                         raise
                     self._next = None
                 else:
-                    self._next += 1
+                    self._next = number + 1
                     return
             raise StorageError(f"MongoDB: {_TRIES} other writers were faster; nothing was written", backend="mongodb")
 
@@ -147,9 +155,9 @@ class MongoDBChatMessageHistory(RowHistory):
         make = need("pymongo", "mongodb", _WHAT).AsyncMongoClient
         client = await loop_client(("mongodb", url), lambda: make(url), lambda client: client.close())
         collection = client[self.database_name][self.collection_name]
-        if not self._indexed:
-            await collection.create_index([(self.session_id_key, 1), (_NUMBER, 1), (_PLACE, 1)], **self._index())
-            self._indexed = True
+        if not self._is_indexed(client):
+            await collection.create_index(self._index_keys(), **_INDEX)
+            self._set_indexed(client)
         return collection
 
     async def _aread(self, *, last: int | None = None, after: int = 0) -> Sequence[str | bytes]:
@@ -171,17 +179,18 @@ class MongoDBChatMessageHistory(RowHistory):
         try:
             collection = await self._acollection()
             for _ in range(_TRIES):
-                if self._next is None:
+                number = self._next
+                if number is None:
                     newest = await collection.find(self._mine()).sort(_DOWN).limit(1).to_list()
-                    self._next = (newest[0].get(_NUMBER) or 0) + 1 if newest else 1
+                    number = (newest[0].get(_NUMBER) or 0) + 1 if newest else 1
                 try:
-                    await collection.insert_many(self._documents(rows, self._next), ordered=True)
+                    await collection.insert_many(self._documents(rows, number), ordered=True)
                 except self._errors as error:
                     if not _is_taken(error):
                         raise
                     self._next = None
                 else:
-                    self._next += 1
+                    self._next = number + 1
                     return
         except self._errors as error:
             raise StorageError(f"MongoDB failed while appending to a history: {error}", backend="mongodb") from error
@@ -189,8 +198,17 @@ class MongoDBChatMessageHistory(RowHistory):
 
     # -- documents ------------------------------------------------------------------------------------
 
-    def _index(self) -> dict[str, Any]:
-        return {"unique": True, "partialFilterExpression": {_NUMBER: {"$exists": True}}}
+    def _index_keys(self) -> list[tuple[str, int]]:
+        return [(self.session_id_key, 1), (_NUMBER, 1), (_PLACE, 1)]
+
+    def _is_indexed(self, client: Any) -> bool:
+        return not self._makes_index or self._index_place() in _indexed.setdefault(client, set())
+
+    def _set_indexed(self, client: Any) -> None:
+        _indexed.setdefault(client, set()).add(self._index_place())
+
+    def _index_place(self) -> tuple[str, ...]:
+        return (self.database_name, self.collection_name, self.session_id_key)
 
     def _mine(self) -> dict[str, Any]:
         return {self.session_id_key: bound_text(self.session_id)}
