@@ -63,6 +63,9 @@ class RunnableBindingBase(Runnable[Any, Any]):
         if not self.config and not self.config_factories:
             return configs[0] if len(configs) == 1 else merge_configs(*configs)
         config = merge_configs(self.config, *configs)
+        own, merged = self.config.get("max_concurrency"), config.get("max_concurrency")
+        if own is not None and merged is not None and own < merged:
+            config["max_concurrency"] = own  # a limit set here holds under a wider one that the call inherits
         return merge_configs(config, *(factory(config) for factory in self.config_factories))
 
     def _with(self, kwargs: dict[str, Any]) -> dict[str, Any]:

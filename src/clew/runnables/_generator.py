@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from clew._pool import run_in_executor
+from clew._pool import cancel_requested, run_in_executor
 from clew.runnables._entry import child_config
 from clew.runnables._lambda import apaced, injected, is_async_generator, name_of_function, paced
 from clew.runnables._stream import astream_observed, closing, joined, once, stream_observed
@@ -100,8 +100,24 @@ class RunnableGenerator(Runnable[Any, Any]):
         """Step the blocking generator in worker threads."""
         more = {"config": ensure_config(config)} if "config" in self._transform_wants else {}
         given = [piece async for piece in pieces]
-        source = paced(config, self._transform(iter(given), **more, **kwargs))
-        end = object()
-        with closing(source):
-            while (chunk := await run_in_executor(None, next, source, end)) is not end:
+        source: Any = paced(config, self._transform(iter(given), **more, **kwargs))
+        end, busy = object(), False
+
+        def step() -> Any:
+            try:
+                return next(source, end)
+            finally:
+                if cancel_requested():  # nobody else can close it: it was running when its consumer went
+                    source.close()
+
+        try:
+            while True:
+                busy = True
+                chunk = await run_in_executor(None, step)
+                busy = False
+                if chunk is end:
+                    return
                 yield chunk
+        finally:
+            if not busy:
+                source.close()

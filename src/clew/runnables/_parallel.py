@@ -242,13 +242,14 @@ class AsyncShared:
         self._lock = asyncio.Lock()
         self._end: list[BaseException | None] = []
 
-    async def __aiter__(self) -> AsyncIterator[Any]:
-        position = 0
-        while True:
-            if position == len(self._seen) and not await self._pull(position):
-                return
-            yield self._seen[position]
-            position += 1
+    def __aiter__(self) -> _AsyncReader:
+        return _AsyncReader(self)
+
+    async def read(self, position: int) -> Any:
+        """Return the chunk of a position; raises StopAsyncIteration after the last."""
+        if position == len(self._seen) and not await self._pull(position):
+            raise StopAsyncIteration
+        return self._seen[position]
 
     async def _pull(self, position: int) -> bool:
         async with self._lock:
@@ -266,6 +267,23 @@ class AsyncShared:
         if error is not None:
             raise error
         return False
+
+
+class _AsyncReader:
+    """One reader of a shared stream. No generator, so that one that is left half-way needs no closing."""
+
+    __slots__ = ("_position", "_shared")
+
+    def __init__(self, shared: AsyncShared) -> None:
+        self._shared = shared
+        self._position = -1
+
+    def __aiter__(self) -> _AsyncReader:
+        return self
+
+    async def __anext__(self) -> Any:
+        self._position += 1
+        return await self._shared.read(self._position)
 
 
 __all__ = ["AsyncShared", "RunnableMap", "RunnableParallel", "Shared"]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, Self, cast
 
 from clew.callbacks._manager import anyone_listening
 from clew.runnables._entry import begin, without_own
@@ -81,23 +81,47 @@ def closing_all(streams: list[Any]) -> Generator[None, None, None]:
                 pass
 
 
-async def once(value: Any) -> AsyncIterator[Any]:
-    """Yield one value."""
-    yield value
+class once:
+    """A stream of one value. No generator, so that one that is left half-way needs no closing."""
+
+    __slots__ = ("_left",)
+
+    def __init__(self, value: Any) -> None:
+        self._left = [value]
+
+    def __aiter__(self) -> Self:
+        return self
+
+    async def __anext__(self) -> Any:
+        if not self._left:
+            raise StopAsyncIteration
+        return self._left.pop()
 
 
-def recorded(stream: Iterator[Any], into: list[Any]) -> Iterator[Any]:
-    """Pass a stream on and keep its chunks."""
-    for chunk in stream:
-        into.append(chunk)
-        yield chunk
+class recorded:
+    """A stream, blocking or awaited, passed on, its chunks kept in a list. No generator, for the reason of `once`."""
 
+    __slots__ = ("_into", "_stream")
 
-async def arecorded(stream: AsyncIterator[Any], into: list[Any]) -> AsyncIterator[Any]:
-    """Pass a stream on and keep its chunks."""
-    async for chunk in stream:
-        into.append(chunk)
-        yield chunk
+    def __init__(self, stream: Any, into: list[Any]) -> None:
+        self._stream = stream
+        self._into = into
+
+    def __iter__(self) -> Self:
+        return self
+
+    def __aiter__(self) -> Self:
+        return self
+
+    def __next__(self) -> Any:
+        chunk = next(self._stream)
+        self._into.append(chunk)
+        return chunk
+
+    async def __anext__(self) -> Any:
+        chunk = await anext(self._stream)
+        self._into.append(chunk)
+        return chunk
 
 
 def stream_observed(
@@ -131,12 +155,13 @@ def stream_observed(
     taken: list[Any] = []
     made: list[Any] = []
     run = begin(get_callback_manager_for_config(full), owner, {"input": ""} if pieces else input, full, run_type)
-    source = recorded(input, taken) if pieces else input
+    source = recorded(iter(input), taken) if pieces else input
     try:
         with closing(body(source, without_own(full), run)) as chunks:
-            for chunk in tapped(run, chunks):
-                made.append(chunk)
-                yield chunk
+            with closing(tapped(run, chunks)) as seen:
+                for chunk in seen:
+                    made.append(chunk)
+                    yield chunk
     except GeneratorExit:
         _end(run, made, taken, pieces)
         raise
@@ -184,12 +209,13 @@ async def astream_observed(
     run = await begin(
         get_async_callback_manager_for_config(full), owner, {"input": ""} if pieces else input, full, run_type
     )
-    source = arecorded(input, taken) if pieces else input
+    source = recorded(aiter(input), taken) if pieces else input
     try:
         async with closing(body(source, without_own(full), run)) as chunks:
-            async for chunk in atapped(run, chunks):
-                made.append(chunk)
-                yield chunk
+            async with closing(atapped(run, chunks)) as seen:
+                async for chunk in seen:
+                    made.append(chunk)
+                    yield chunk
     except GeneratorExit:
         await _end(run, made, taken, pieces)
         raise
