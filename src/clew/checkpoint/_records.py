@@ -13,6 +13,8 @@ from typing import Any, TypeAlias
 import msgspec
 from msgspec import Struct
 
+from clew.errors import StorageCorruptError
+
 
 class Result(Struct, array_like=True, tag=1, gc=False):
     """A task ended well. args: see `digest`. how: "" | "cached" | "edited"."""
@@ -153,13 +155,23 @@ def pack(record: Record | Body) -> bytes:
 
 
 def unpack(data: bytes) -> Record:
-    """Return the record that these bytes hold."""
-    return _record(data)
+    """Return the record that these bytes hold. Raises: StorageCorruptError."""
+    try:
+        return _record(data)
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise _damaged(error) from error
 
 
 def unpack_body(data: bytes) -> Body:
-    """Return the checkpoint body that these bytes hold."""
-    return _body(data)
+    """Return the checkpoint body that these bytes hold. Raises: StorageCorruptError."""
+    try:
+        return _body(data)
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise _damaged(error) from error
+
+
+def _damaged(error: Exception) -> StorageCorruptError:
+    return StorageCorruptError(f"a stored row is not what clew wrote, or is damaged: {error}")
 
 
 # -- identities -------------------------------------------------------------------------------------

@@ -15,6 +15,8 @@ from clew.checkpoint._views import JournalSaver
 
 __all__ = ["InMemorySaver", "MemorySaver"]
 
+_GAP = b""  # a record that was not written yet, while a later one was; never stored, as records are never empty
+
 
 class _Thread:
     """All of one place."""
@@ -83,7 +85,7 @@ class MemoryJournal(Inline):
                 place.head = row
                 records = found.records.get(wanted)
                 if records:
-                    place.records = records.copy()
+                    place.records = [body for body in records if body is not _GAP]
         return place
 
     def commit(self, place: Place, batch: Batch) -> None:
@@ -102,8 +104,15 @@ class MemoryJournal(Inline):
                 found.latest = row.id
             if batch.head is not None:
                 found.latest = batch.head or None
-            for checkpoint_id, _, body in batch.records:
-                found.records.setdefault(checkpoint_id, []).append(body)
+            for checkpoint_id, n, body in batch.records:
+                bodies = found.records.setdefault(checkpoint_id, [])
+                if n == len(bodies) or n < 0:
+                    bodies.append(body)
+                elif n > len(bodies):
+                    bodies += [_GAP] * (n - len(bodies))
+                    bodies.append(body)
+                elif bodies[n] is _GAP:
+                    bodies[n] = body
             if batch.values:
                 self._extend(found, batch)
             if batch.notes:
@@ -174,7 +183,8 @@ class MemoryJournal(Inline):
     def records(self, thread_id: str, ns: str, checkpoint_id: str) -> list[bytes]:
         with self._lock:
             found = self._threads.get((thread_id, ns))
-            return list(found.records.get(checkpoint_id, ())) if found is not None else []
+            bodies = found.records.get(checkpoint_id, ()) if found is not None else ()
+            return [body for body in bodies if body is not _GAP]
 
     def notes(self, thread_id: str, ns: str, prefix: str) -> dict[str, bytes]:
         with self._lock:
