@@ -38,7 +38,16 @@ def init_chat_model(
     model: str | None = None,
     *,
     model_provider: str | None = None,
-    configurable_fields: Literal["any"] | list[str] | tuple[str, ...] | None = None,
+    configurable_fields: Literal["any"] | list[str] | tuple[str, ...],
+    config_prefix: str | None = None,
+    **kwargs: Any,
+) -> ConfigurableModel: ...
+@overload
+def init_chat_model(
+    model: None = None,
+    *,
+    model_provider: str | None = None,
+    configurable_fields: None = None,
     config_prefix: str | None = None,
     **kwargs: Any,
 ) -> ConfigurableModel: ...
@@ -52,10 +61,10 @@ def init_chat_model(
 ) -> BaseChatModel | ConfigurableModel:
     """Return a chat model by name.
 
-    model: "provider:model" ("openai:gpt-4o-mini", "groq:llama-3.3-70b-versatile", "local:smollm2"), or a bare name whose
-        provider is given or plain from its beginning ("gpt-…", "claude-…", "gemini-…").
+    model: "provider:model" ("openai:gpt-4o-mini", "groq:llama-3.3-70b-versatile", "local:smollm2"), or a bare name
+        whose provider is given or plain from its beginning ("gpt-…", "claude-…", "gemini-…").
     configurable_fields: which arguments `config={"configurable": {…}}` may set per call: names, or "any" (then callers
-        may also choose the endpoint and key: only for callers you trust). Without a model, model and model_provider are.
+        may also choose the endpoint and key: only for callers you trust). Without a model: model and model_provider.
     config_prefix: "first" makes the keys "first_model", "first_temperature" ….
     kwargs: for the constructor (temperature, max_tokens, timeout, max_retries, base_url, api_key …).
     Raises: ValueError for an unknown provider, or a name that does not tell its provider.

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from typing import Any, ClassVar
 
 from clew.caches._flight import Flights
-from clew.outputs import Generation
+from clew.outputs import ChatGeneration, Generation
 
-RETURN_VAL_TYPE = Sequence[Generation]
+RETURN_VAL_TYPE = Sequence[Generation | ChatGeneration]
 
 
 class BaseCache(ABC):

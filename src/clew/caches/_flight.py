@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Hashable
 
 
-class Abandoned(Exception):  # noqa: N818 - tells those who wait to try again; never leaves this package's callers
-    """The leader was cancelled before it had an outcome."""
+class Abandoned(Exception):
+    """The leader was cancelled before it had an outcome: those who wait try again."""
 
 
 class Flights:

@@ -11,23 +11,23 @@ from clew.caches._base import RETURN_VAL_TYPE, BaseCache
 from clew.caches._rows import digest
 
 if TYPE_CHECKING:
-    from clew.outputs import Generation
+    from clew.outputs import ChatGeneration, Generation
 
 
 class _Row(NamedTuple):
-    generations: list[Generation]
+    generations: list[Generation | ChatGeneration]
     expires: float
 
 
-def _copies(generations: Any) -> list[Generation]:
+def _copies(generations: Any) -> list[Generation | ChatGeneration]:
     return [g.model_copy(deep=True) if hasattr(g, "model_copy") else deepcopy(g) for g in generations]
 
 
 class InMemoryCache(BaseCache):
     """Keep answers in memory; what goes in and comes out are copies.
 
-    maxsize: number of answers; when full, the one that was written first leaves. ttl: seconds that an answer lives after
-    it was written. None: no limit.
+    maxsize: number of answers; when full, the one that was written first leaves. ttl: seconds that an answer lives
+    after it was written. None: no limit.
     Raises: ValueError if maxsize or ttl is not positive.
     """
 
@@ -42,7 +42,7 @@ class InMemoryCache(BaseCache):
         self._lock = threading.Lock()
 
     def lookup(self, prompt: str, llm_string: str) -> RETURN_VAL_TYPE | None:
-        """Return copies of the generations that are kept for this request, or None."""
+        """Return copies of what is kept for this request, or None."""
         row = self._rows.get(digest(prompt, llm_string))
         if row is None or row.expires <= time.monotonic():
             return None
@@ -63,7 +63,7 @@ class InMemoryCache(BaseCache):
             self._rows.clear()
 
     async def alookup(self, prompt: str, llm_string: str) -> RETURN_VAL_TYPE | None:
-        """Return copies of the generations that are kept for this request, or None."""
+        """Return copies of what is kept for this request, or None."""
         return self.lookup(prompt, llm_string)
 
     async def aupdate(self, prompt: str, llm_string: str, return_val: RETURN_VAL_TYPE) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from clew._serde import decode, encode
 from clew.errors import DeserializationError, SerializationError
@@ -10,7 +10,7 @@ from clew.errors import DeserializationError, SerializationError
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from clew.outputs import Generation
+    from clew.outputs import ChatGeneration, Generation
 
 FORMAT = b"1"  # part of every key: rows of another format are other rows
 
@@ -24,7 +24,7 @@ def digest(prompt: str, llm_string: str) -> bytes:
     return state.digest()
 
 
-def pack(generations: Sequence[Generation]) -> bytes | None:
+def pack(generations: Sequence[Generation | ChatGeneration]) -> bytes | None:
     """Return generations as bytes, or None (with a warning in the log) when they hold something that can't be saved."""
     try:
         return encode(list(generations))
@@ -38,10 +38,10 @@ def pack(generations: Sequence[Generation]) -> bytes | None:
 def unpack(row: bytes) -> list[Any] | None:
     """Return the generations of a row, or None when it can't be read: a miss, to be overwritten."""
     try:
-        value = decode(row)
+        value: Any = decode(row)
     except (DeserializationError, ValueError) as error:
         import logging
 
         logging.getLogger("clew.caches").warning("an unreadable cache row counts as a miss: %s", error)
         return None
-    return value if isinstance(value, list) else None
+    return cast("list[Any]", value) if isinstance(value, list) else None

@@ -35,7 +35,8 @@ class SQLiteCache(BaseCache):
     def lookup(self, prompt: str, llm_string: str) -> RETURN_VAL_TYPE | None:
         """Return the generations that are kept for this request, or None."""
         rows = self._database.execute(
-            "SELECT answer FROM clew_llm_cache WHERE key = ? AND written > ?", (digest(prompt, llm_string), self._oldest())
+            "SELECT answer FROM clew_llm_cache WHERE key = ? AND written > ?",
+            (digest(prompt, llm_string), self._oldest()),
         )
         return unpack(rows[0][0]) if rows else None
 

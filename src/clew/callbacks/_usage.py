@@ -11,7 +11,7 @@ from clew.callbacks._manager import ambient_handlers
 from clew.callbacks.base import BaseCallbackHandler
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Generator, Iterator
 
     from clew.outputs import LLMResult
 
@@ -28,7 +28,7 @@ def reports_of(response: LLMResult | None) -> Iterator[tuple[str, dict[str, Any]
             usage = getattr(message, "usage_metadata", None)
             if message is None or not usage:
                 continue
-            metadata = message.response_metadata or {}
+            metadata: dict[str, Any] = message.response_metadata or {}
             yield metadata.get("model_name") or metadata.get("model") or UNKNOWN_MODEL, usage
 
 
@@ -77,7 +77,9 @@ class UsageMetadataCallbackHandler(BaseCallbackHandler):
 
 
 @contextmanager
-def get_usage_metadata_callback(name: str = "usage_metadata_callback") -> Iterator[UsageMetadataCallbackHandler]:
+def get_usage_metadata_callback(
+    name: str = "usage_metadata_callback",
+) -> Generator[UsageMetadataCallbackHandler, None, None]:
     """Count the tokens of all model calls in a block, by model.
 
     name: accepted for those who move over, without effect.

@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING
 from clew._lazy import attributes
 
 if TYPE_CHECKING:
+    from clew._pool import cancel_requested
     from clew.language_models._errors import EmptyStreamError
     from clew.language_models._params import LangSmithParams, ModelProfile, ModelProfileRegistry
-    from clew.language_models._structured import Partial
     from clew.language_models._stream import agenerate_from_stream, generate_from_stream
+    from clew.language_models._structured import Partial
     from clew.language_models.base import (
         BaseLanguageModel,
         LanguageModelInput,
@@ -31,7 +32,6 @@ if TYPE_CHECKING:
     )
     from clew.language_models.llms import LLM, BaseLLM, aget_prompts, aupdate_cache, get_prompts, update_cache
     from clew.language_models.scripted import ModelCall, ScriptedChatModel
-    from clew._pool import cancel_requested
 
 __all__ = [
     "LLM",

@@ -127,8 +127,7 @@ async def in_thread(turn: Turn) -> ChatResult:
     A thread can't be stopped: when the caller is cancelled meanwhile, the hook may ask `cancel_requested()`, and an
     answer that comes too late is reported as the custom event "clew.abandoned", so that its cost is counted.
     """
-    from clew._pool import run_in_executor
-    from clew._pool import cancel_requested
+    from clew._pool import cancel_requested, run_in_executor
 
     def work() -> ChatResult:
         result = turn.generate()

@@ -6,7 +6,7 @@ with all parameters. Hits are free: their usage says `total_cost: 0`.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import msgspec
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 _encode = msgspec.json.Encoder(enc_hook=lambda value: repr(value)).encode
-_copy: Any = BaseMessage.__copy__
+_copy: Any = cast("Any", BaseMessage).__copy__
 
 
 def resolve_cache(cache: BaseCache | bool | None) -> BaseCache | None:
@@ -48,8 +48,8 @@ def prompt_key(cache: BaseCache, messages: Sequence[BaseMessage]) -> str:
             if b'"id":' in text or b'"usage_metadata":' in text:  # rarely only inside: then the copies are for nothing
                 text = _encode([_bare(message) for message in messages])
             return text.decode()
-        except Exception:  # noqa: S110 - a message or value that msgspec does not know: the documented form
-            pass
+        except Exception:
+            pass  # a message or value that msgspec does not know: the documented form
     from clew.load import dumps
 
     return dumps([_bare(message) for message in messages])
@@ -106,7 +106,5 @@ def _free(generation: ChatGeneration) -> ChatGeneration:
 
 def is_whole(result: ChatResult) -> bool:
     """Whether an answer is worth keeping: not one that a filter or refusal cut off."""
-    return not any(
-        (each.message.response_metadata or {}).get("finish_reason") in ("content_filter", "error")
-        for each in result.generations
-    )
+    facts: list[dict[str, Any]] = [each.message.response_metadata or {} for each in result.generations]
+    return not any(each.get("finish_reason") in ("content_filter", "error") for each in facts)

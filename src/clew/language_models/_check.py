@@ -6,7 +6,8 @@ Unknown keywords do not restrict. Source: JSON Schema 2020-12, validation vocabu
 from __future__ import annotations
 
 import re
-from typing import Any
+from operator import ge, gt, le, lt
+from typing import Any, cast
 
 _TYPES: dict[str, tuple[type[Any], ...]] = {
     "object": (dict,),
@@ -20,34 +21,39 @@ _TYPES: dict[str, tuple[type[Any], ...]] = {
 def violations(value: Any, schema: Any, root: Any = None, path: str = "$") -> list[str]:
     """Return what is wrong with a value, each as "path: fault"; empty when it fits."""
     root = schema if root is None else root
-    if schema is True or not isinstance(schema, dict):
+    if not isinstance(schema, dict):
         return [] if schema is not False else [f"{path}: nothing is allowed here"]
-    if "$ref" in schema:
-        return violations(value, _resolve(schema["$ref"], root), root, path)
-    found = _choice(value, schema, root, path)
-    kinds = schema.get("type")
-    if kinds is not None:
-        wanted = [kinds] if isinstance(kinds, str) else kinds
-        if not any(_is(value, kind) for kind in wanted):
-            return [*found, f"{path}: {_short(value)} is not of type {' or '.join(wanted)}"]
-    if "const" in schema and not _same(value, schema["const"]):
-        found.append(f"{path}: {_short(value)} is not {schema['const']!r}")
-    if "enum" in schema and not any(_same(value, each) for each in schema["enum"]):
-        found.append(f"{path}: {_short(value)} is not one of {schema['enum']!r}")
+    rules = cast("dict[str, Any]", schema)
+    if "$ref" in rules:
+        return violations(value, _resolve(rules["$ref"], root), root, path)
+    found = _choice(value, rules, root, path)
+    kinds: Any = rules.get("type")
+    wanted: list[str] = [kinds] if isinstance(kinds, str) else kinds or []
+    if wanted and not any(_is(value, kind) for kind in wanted):
+        return [*found, f"{path}: {_short(value)} is not of type {' or '.join(wanted)}"]
+    if "const" in rules and not _same(value, rules["const"]):
+        found.append(f"{path}: {_short(value)} is not {rules['const']!r}")
+    if "enum" in rules and not any(_same(value, each) for each in rules["enum"]):
+        found.append(f"{path}: {_short(value)} is not one of {rules['enum']!r}")
+    return found + _inside(value, rules, root, path)
+
+
+def _inside(value: Any, schema: dict[str, Any], root: Any, path: str) -> list[str]:
     if isinstance(value, dict):
-        found += _object(value, schema, root, path)  # pyright: ignore[reportUnknownArgumentType] - JSON
-    elif isinstance(value, list):
-        found += _array(value, schema, root, path)  # pyright: ignore[reportUnknownArgumentType] - JSON
-    elif isinstance(value, str):
-        found += _string(value, schema, path)
-    elif isinstance(value, (int, float)) and not isinstance(value, bool):
-        found += _number(value, schema, path)
-    return found
+        return _object(cast("dict[str, Any]", value), schema, root, path)
+    if isinstance(value, list):
+        return _array(cast("list[Any]", value), schema, root, path)
+    if isinstance(value, str):
+        return _string(value, schema, path)
+    if isinstance(value, (int, float)) and not isinstance(value, bool):
+        return _number(value, schema, path)
+    return []
 
 
 def _is(value: Any, kind: str) -> bool:
     if kind == "integer":
-        return (isinstance(value, int) and not isinstance(value, bool)) or (isinstance(value, float) and value.is_integer())
+        whole = isinstance(value, float) and value.is_integer()
+        return whole or (isinstance(value, int) and not isinstance(value, bool))
     if kind == "number":
         return isinstance(value, (int, float)) and not isinstance(value, bool)
     return isinstance(value, _TYPES.get(kind, (object,)))
@@ -127,12 +133,12 @@ def _string(value: str, schema: dict[str, Any], path: str) -> list[str]:
 def _number(value: float, schema: dict[str, Any], path: str) -> list[str]:
     found: list[str] = []
     for keyword, words, is_fine in (
-        ("minimum", "greater than or equal to", lambda limit: value >= limit),
-        ("maximum", "less than or equal to", lambda limit: value <= limit),
-        ("exclusiveMinimum", "greater than", lambda limit: value > limit),
-        ("exclusiveMaximum", "less than", lambda limit: value < limit),
+        ("minimum", "greater than or equal to", ge),
+        ("maximum", "less than or equal to", le),
+        ("exclusiveMinimum", "greater than", gt),
+        ("exclusiveMaximum", "less than", lt),
     ):
-        if keyword in schema and not is_fine(schema[keyword]):
+        if keyword in schema and not is_fine(value, schema[keyword]):
             found.append(f"{path}: {value!r} should be {words} {schema[keyword]}")
     step = schema.get("multipleOf")
     if step and abs(value / step - round(value / step)) > 1e-9:

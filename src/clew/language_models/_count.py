@@ -41,7 +41,7 @@ def count_messages(model: BaseLanguageModel[Any], messages: Sequence[BaseMessage
     if tools:
         from clew.utils.function_calling import convert_to_openai_tool
 
-        shapes = [tool if isinstance(tool, dict) else convert_to_openai_tool(tool) for tool in tools]
+        shapes: list[Any] = [tool if isinstance(tool, dict) else convert_to_openai_tool(tool) for tool in tools]
         total += model.get_num_tokens(json.dumps(shapes, ensure_ascii=False))
     return TokenCount(total + (PER_REPLY if messages else 0), is_estimate=is_estimate)
 
@@ -62,6 +62,6 @@ def _readable(message: BaseMessage) -> tuple[str, int]:
                 fixed += PER_BLOCK[block["type"]]
             elif block.get("type") not in ("tool_use", "tool_call", "function_call"):  # counted as tool calls below
                 parts.append(json.dumps(block, ensure_ascii=False, default=str))
-    for call in getattr(message, "tool_calls", ()):
-        parts.append(f"{call['name']} {json.dumps(call['args'], ensure_ascii=False, default=str)}")
+    calls = getattr(message, "tool_calls", ())
+    parts.extend(f"{call['name']} {json.dumps(call['args'], ensure_ascii=False, default=str)}" for call in calls)
     return "\n".join(parts), fixed

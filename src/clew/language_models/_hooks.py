@@ -8,7 +8,6 @@ from __future__ import annotations
 import inspect
 from typing import Any, NamedTuple
 
-HOOKS = ("_generate", "_agenerate", "_stream", "_astream")
 DOORS = ("generate", "generate_prompt", "_generate_with_cache", "_convert_input", "_should_stream")
 SAYINGS = ("_identifying_params", "_get_invocation_params", "_get_ls_params", "dict", "asdict", "lc_attributes")
 ADOORS = ("agenerate", "agenerate_prompt", "_agenerate_with_cache", "_convert_input", "_should_stream")
@@ -40,15 +39,17 @@ def hooks_of(cls: type[Any], base: type[Any]) -> Hooks:
     def brings(name: str) -> bool:
         return getattr(cls, name, None) is not getattr(base, name, None)
 
-    managed = [_takes_manager(getattr(cls, name, None)) for name in HOOKS]
     return Hooks(
-        brings("_agenerate"),
-        brings("_stream"),
-        brings("_astream"),
-        *managed,
-        not any(brings(name) for name in DOORS),
-        not any(brings(name) for name in ADOORS),
-        not any(brings(name) for name in SAYINGS),
+        agenerates=brings("_agenerate"),
+        streams=brings("_stream"),
+        astreams=brings("_astream"),
+        generate_managed=_takes_manager(getattr(cls, "_generate", None)),
+        agenerate_managed=_takes_manager(getattr(cls, "_agenerate", None)),
+        stream_managed=_takes_manager(getattr(cls, "_stream", None)),
+        astream_managed=_takes_manager(getattr(cls, "_astream", None)),
+        is_direct=not any(brings(name) for name in DOORS),
+        is_adirect=not any(brings(name) for name in ADOORS),
+        says_nothing=not any(brings(name) for name in SAYINGS),
     )
 
 

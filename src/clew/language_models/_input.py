@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from clew.messages.ai import AIMessage
 from clew.messages.base import BaseMessage
@@ -27,8 +27,9 @@ def messages_of(input: Any) -> list[BaseMessage]:
     if type(input) is str:
         return [HumanMessage(input)]
     if type(input) is list:
-        if USUAL.issuperset(map(type, input)):  # pyright: ignore[reportUnknownArgumentType] - checked here
-            return input[:]  # pyright: ignore[reportUnknownVariableType] - checked above
+        messages = cast("list[BaseMessage]", input)
+        if USUAL.issuperset(map(type, messages)):
+            return messages[:]
     return prompt_of(input).to_messages()
 
 
@@ -41,12 +42,10 @@ def prompt_of(input: Any) -> PromptValue:
     if isinstance(input, (list, tuple)) or _is_sequence(input):
         from clew.messages import convert_to_messages
 
-        return ChatPromptValue(messages=convert_to_messages(input))
+        return ChatPromptValue(messages=convert_to_messages(cast("Any", input)))
     if hasattr(input, "to_messages"):
         return input
-    raise ValueError(
-        f"Invalid input type {type(input)}: a chat model takes a PromptValue, a str or a list of messages"
-    )
+    raise ValueError(f"Invalid input type {type(input)}: a chat model takes a PromptValue, a str or a list of messages")
 
 
 def _is_sequence(input: Any) -> bool:
@@ -73,18 +72,19 @@ def _traced(message: BaseMessage) -> BaseMessage:
     return copy
 
 
-def _shown(block: Any) -> Any:
-    if not isinstance(block, dict):
-        return block
+def _shown(found: Any) -> Any:
+    if not isinstance(found, dict):
+        return found
+    block = cast("dict[str, Any]", found)
     kind = block.get("type")
-    if kind is None and len(block) == 1:  # pyright: ignore[reportUnknownArgumentType] - JSON-like
-        (name,) = block  # pyright: ignore[reportUnknownVariableType] - JSON-like
+    if kind is None and len(block) == 1:
+        (name,) = block
         return {**block, "type": name}
     if kind in ("image", "audio", "video") or (kind == "file" and "file" not in block):
         from clew.messages._openai_blocks import to_openai_block
 
         try:
-            return to_openai_block(block)  # pyright: ignore[reportUnknownArgumentType] - JSON-like
+            return to_openai_block(block)
         except (ValueError, KeyError):
-            return block  # pyright: ignore[reportUnknownVariableType] - shown as it is
-    return block  # pyright: ignore[reportUnknownVariableType] - JSON-like
+            return block  # shown as it is
+    return block

@@ -53,7 +53,9 @@ def whole(config: RunnableConfig | None) -> RunnableConfig:
 # -- invoke -----------------------------------------------------------------------------------------------
 
 
-def invoke(model: BaseChatModel, input: Any, config: RunnableConfig | None, stop: Any, kwargs: dict[str, Any]) -> AIMessage:
+def invoke(
+    model: BaseChatModel, input: Any, config: RunnableConfig | None, stop: Any, kwargs: dict[str, Any]
+) -> AIMessage:
     """See `BaseChatModel.invoke`."""
     full = whole(config)
     seconds = full.pop("timeout", None)
@@ -179,7 +181,9 @@ async def _abegin(model: BaseChatModel, conversations: list[list[BaseMessage]], 
         facts = facts_of(model)
         manager: AsyncCallbackManager = _configured(AsyncCallbackManager, model, call, facts)
         shown = [for_tracing(messages) for messages in conversations]
-        runs = await manager.on_chat_model_start(facts.serialized, shown, **_told(model, call, facts, len(conversations)))
+        runs = await manager.on_chat_model_start(
+            facts.serialized, shown, **_told(model, call, facts, len(conversations))
+        )
     return _turns(model, conversations, call, runs)
 
 
@@ -200,7 +204,9 @@ def _configured(kind: Any, model: BaseChatModel, call: Call, facts: Facts) -> An
     if call.stop or call.kwargs or not model.hooks.says_nothing:
         params = model._get_ls_params(stop=call.stop, **call.kwargs)  # pyright: ignore[reportPrivateUsage] - a hook
     metadata = {**call.metadata, **params} if call.metadata else params
-    return kind.configure(call.callbacks, model.callbacks, model.verbose, call.tags, model.tags, metadata, model.metadata)
+    return kind.configure(
+        call.callbacks, model.callbacks, model.verbose, call.tags, model.tags, metadata, model.metadata
+    )
 
 
 def _told(model: BaseChatModel, call: Call, facts: Facts, size: int) -> dict[str, Any]:

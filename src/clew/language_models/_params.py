@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from typing_extensions import TypedDict
 
@@ -72,11 +72,9 @@ def provider_name(cls: type[Any]) -> str:
     return name.lower()
 
 
-def tracing_params(
-    model: Any, kind: str, stop: list[str] | None, kwargs: Mapping[str, Any]
-) -> LangSmithParams:
+def tracing_params(model: Any, kind: str, stop: list[str] | None, kwargs: Mapping[str, Any]) -> LangSmithParams:
     """Return the facts that tracers show, from the call's keywords first and the model's fields second."""
-    params: LangSmithParams = {"ls_provider": provider_name(type(model)), "ls_model_type": kind}
+    params: LangSmithParams = {"ls_provider": provider_name(cast("type[Any]", type(model))), "ls_model_type": kind}
     if stop:
         params["ls_stop"] = stop
     name = kwargs.get("model") or getattr(model, "model", None) or getattr(model, "model_name", None)
@@ -94,7 +92,9 @@ def tracing_params(
 def identifying(model: Any) -> dict[str, Any]:
     """Return the fields that make a model answer as it does, as far as they are plain data and no secrets."""
     fields = model.__dict__
-    found = {name: fields[name] for name in _telling(type(model)) if isinstance(fields.get(name), _PLAIN)}
+    found = {
+        name: fields[name] for name in _telling(cast("type[Any]", type(model))) if isinstance(fields.get(name), _PLAIN)
+    }
     return {**found, **model.lc_attributes}
 
 
@@ -113,12 +113,16 @@ def canonical(value: Any) -> Any:
     if value is None or isinstance(value, (str, int, float, bool, bytes)):
         return value
     if isinstance(value, dict):
-        return {key: canonical(item) for key, item in value.items()}  # pyright: ignore[reportUnknownVariableType] - any data
+        return {key: canonical(item) for key, item in cast("dict[Any, Any]", value).items()}
     if isinstance(value, (list, tuple)):
-        items = [canonical(item) for item in value]  # pyright: ignore[reportUnknownVariableType] - any data
+        items = [canonical(item) for item in cast("list[Any]", value)]
         return items if isinstance(value, list) else tuple(items)
     if isinstance(value, (set, frozenset)):
-        return sorted(repr(canonical(item)) for item in value)  # pyright: ignore[reportUnknownVariableType] - any data
+        return sorted(repr(canonical(item)) for item in cast("set[Any]", value))
+    return _canonical_object(value)
+
+
+def _canonical_object(value: Any) -> Any:
     if isinstance(value, type):
         schema = getattr(value, "model_json_schema", None)
         if schema is not None:

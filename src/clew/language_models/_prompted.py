@@ -8,7 +8,7 @@ earlier turns are shown to it as text.
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from clew._ids import new_id
 from clew.errors import OutputParserException
@@ -36,9 +36,11 @@ class PromptedTools(Runnable[Any, AIMessage]):
 
     __slots__ = ("_model", "_names", "_tools", "name", "schema")
 
-    def __init__(self, model: BaseChatModel, tools: Sequence[dict[str, Any]], tool_choice: Any, kwargs: dict[str, Any]) -> None:
+    def __init__(
+        self, model: BaseChatModel, tools: Sequence[dict[str, Any]], tool_choice: Any, kwargs: dict[str, Any]
+    ) -> None:
         self.name = None
-        chosen = tool_choice.get("name") if isinstance(tool_choice, dict) else tool_choice
+        chosen: Any = cast("dict[str, Any]", tool_choice).get("name") if isinstance(tool_choice, dict) else tool_choice
         functions = [] if chosen == "none" else [tool["function"] for tool in tools if "function" in tool]
         forced = chosen not in (None, "auto", "any", "required", "none", True, False)
         if forced:
@@ -76,19 +78,22 @@ class PromptedTools(Runnable[Any, AIMessage]):
         from clew.utils.json import parse_json_markdown
 
         try:
-            value = parse_json_markdown(message.text, parser=json.loads)
+            found = parse_json_markdown(message.text, parser=json.loads)
         except (ValueError, RecursionError) as error:
             raise OutputParserException(
-                f"the model answered neither with a tool call nor with an answer: {message.text!r}", llm_output=message.text
+                f"the model answered neither with a tool call nor with an answer: {message.text!r}",
+                llm_output=message.text,
             ) from error
         out = message.model_copy()
-        if isinstance(value, dict) and value.get("tool") in self._names and isinstance(value.get("args"), dict):
+        value = cast("dict[str, Any]", found) if isinstance(found, dict) else {}
+        if value.get("tool") in self._names and isinstance(value.get("args"), dict):
             out.content = ""
-            out.tool_calls = [{"name": value["tool"], "args": value["args"], "id": f"call_{new_id()}", "type": "tool_call"}]
-        elif isinstance(value, dict) and isinstance(value.get("answer"), str):
+            call_id = f"call_{new_id()}"
+            out.tool_calls = [{"name": value["tool"], "args": value["args"], "id": call_id, "type": "tool_call"}]
+        elif isinstance(value.get("answer"), str):
             out.content = value["answer"]
         else:
-            raise OutputParserException(f"the model chose none of the alternatives: {value!r}", llm_output=message.text)
+            raise OutputParserException(f"the model chose none of the alternatives: {found!r}", llm_output=message.text)
         return out
 
 
@@ -97,7 +102,10 @@ def choice_schema(functions: Sequence[dict[str, Any]], *, may_answer: bool) -> d
     choices: list[dict[str, Any]] = [
         {
             "type": "object",
-            "properties": {"tool": {"const": function["name"]}, "args": function.get("parameters") or {"type": "object"}},
+            "properties": {
+                "tool": {"const": function["name"]},
+                "args": function.get("parameters") or {"type": "object"},
+            },
             "required": ["tool", "args"],
             "additionalProperties": False,
         }
@@ -118,8 +126,9 @@ def choice_schema(functions: Sequence[dict[str, Any]], *, may_answer: bool) -> d
 def shown(message: BaseMessage) -> BaseMessage:
     """Return a message without tool calls or results: those are shown as text."""
     if isinstance(message, AIMessage) and message.tool_calls:
-        calls = [json.dumps({"tool": call["name"], "args": call["args"]}, ensure_ascii=False, default=str) for call in message.tool_calls]
-        return AIMessage("\n".join([*([message.text] if message.text else []), *calls]), name=message.name)
+        calls = [{"tool": call["name"], "args": call["args"]} for call in message.tool_calls]
+        lines = [json.dumps(call, ensure_ascii=False, default=str) for call in calls]
+        return AIMessage("\n".join([message.text, *lines] if message.text else lines), name=message.name)
     if isinstance(message, ToolMessage):
         what = f"Result of {message.name}" if message.name else "Result of the tool"
         return HumanMessage(f"{what}: {message.text}")

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 from clew.language_models._caching import hit
 from clew.language_models._errors import EmptyStreamError
 from clew.language_models._turn import LC_ID_PREFIX
+from clew.messages._convert import message_chunk_to_message
 from clew.messages.ai import AIMessage, AIMessageChunk, add_ai_message_chunks
 from clew.messages.base import BaseMessage
-from clew.messages._convert import message_chunk_to_message
 from clew.outputs import ChatGeneration, ChatGenerationChunk, ChatResult, LLMResult
 
 if TYPE_CHECKING:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
 
 from clew.errors import OutputParserException
 from clew.language_models._check import violations
@@ -24,7 +24,7 @@ class Target:
             raise ValueError(
                 f"a schema is a pydantic, TypedDict or dataclass type, or a JSON Schema dict; not {schema!r}"
             )
-        self.tool: dict[str, Any] = convert_to_openai_tool(schema, strict=strict)
+        self.tool: dict[str, Any] = convert_to_openai_tool(cast("Any", schema), strict=strict)
         function = self.tool.get("function", {})
         self.name: str = function.get("name", "")
         if not self.name:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 _END: Any = object()
 
 
-class closing:  # noqa: N801 - used like contextlib.closing
+class closing:
     """Close a stream at the end of a block, whatever kind of iterator the provider returned."""
 
     __slots__ = ("_stream",)
@@ -37,7 +37,7 @@ class closing:  # noqa: N801 - used like contextlib.closing
             close()
 
 
-class aclosing:  # noqa: N801 - used like contextlib.aclosing
+class aclosing:
     """Close an async stream at the end of a block, whatever kind of iterator the provider returned."""
 
     __slots__ = ("_stream",)

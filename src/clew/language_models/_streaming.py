@@ -26,8 +26,8 @@ def relayed(turn: Turn) -> Iterator[AIMessageChunk]:
     A stream is not shared between callers (one would wait on the other's pace), but it reads the cache, and a whole one
     is kept there.
     """
-    run = turn.run
-    relay = Relay(turn, keep=run is not None or _is_cached(turn))
+    run: Any = turn.run or _Nobody
+    relay = Relay(turn, keep=True)
     try:
         found = _cache_of(turn)
         cached = None if found is None else readable(found[0].lookup(*found[1]))
@@ -36,32 +36,52 @@ def relayed(turn: Turn) -> Iterator[AIMessageChunk]:
             with closing(stream_of(turn)) as chunks:
                 for chunk in chunks:
                     message = relay.take(chunk)
-                    if run is not None:
-                        run.on_llm_new_token(message.content, chunk=chunk)
+                    run.on_llm_new_token(message.content, chunk=chunk)
                     yield message
             if (chunk := relay.last()) is not None:
-                if run is not None:
-                    run.on_llm_new_token("", chunk=chunk)
+                run.on_llm_new_token("", chunk=chunk)
                 yield chunk.message
             charge(turn, counted, relay.whole())
             if found is not None and is_whole(relay.result()):
                 found[0].update(*found[1], copies(relay.result()))
         else:
             chunk = relay.replay(cached)
-            if run is not None:
-                run.on_llm_new_token(chunk.message.content, chunk=chunk)
+            run.on_llm_new_token(chunk.message.content, chunk=chunk)
             yield chunk.message
     except GeneratorExit:
-        if run is not None:
-            run.on_llm_end(relay.report() or LLMResult(generations=[[]]))
+        run.on_llm_end(relay.report() or LLMResult(generations=[[]]))
         raise
     except BaseException as error:
         broken(turn, error, relay)
-        if run is not None:
-            run.on_llm_error(error, response=relay.report())
+        run.on_llm_error(error, response=relay.report())
         raise
-    if run is not None:
-        run.on_llm_end(relay.report())
+    run.on_llm_end(relay.report())
+
+
+class _Nobody:
+    """Stands for the run of a turn that nobody listens to."""
+
+    @staticmethod
+    def on_llm_new_token(*_: Any, **__: Any) -> None: ...
+
+    @staticmethod
+    def on_llm_end(*_: Any, **__: Any) -> None: ...
+
+    @staticmethod
+    def on_llm_error(*_: Any, **__: Any) -> None: ...
+
+
+class _NobodyAwaited:
+    """The same for an awaited turn."""
+
+    @staticmethod
+    async def on_llm_new_token(*_: Any, **__: Any) -> None: ...
+
+    @staticmethod
+    async def on_llm_end(*_: Any, **__: Any) -> None: ...
+
+    @staticmethod
+    async def on_llm_error(*_: Any, **__: Any) -> None: ...
 
 
 def bare(turn: Turn) -> Iterator[AIMessageChunk]:
@@ -110,8 +130,8 @@ async def abare(turn: Turn) -> AsyncIterator[AIMessageChunk]:
 
 async def arelayed(turn: Turn) -> AsyncIterator[AIMessageChunk]:
     """Yield the chunks of a turn, awaited; as `relayed`."""
-    run = turn.run
-    relay = Relay(turn, keep=run is not None or _is_cached(turn))
+    run: Any = turn.run or _NobodyAwaited
+    relay = Relay(turn, keep=True)
     try:
         found = _cache_of(turn)
         cached = None if found is None else readable(await found[0].alookup(*found[1]))
@@ -120,32 +140,26 @@ async def arelayed(turn: Turn) -> AsyncIterator[AIMessageChunk]:
             async with aclosing(astream_of(turn)) as chunks:
                 async for chunk in chunks:
                     message = relay.take(chunk)
-                    if run is not None:
-                        await run.on_llm_new_token(message.content, chunk=chunk)
+                    await run.on_llm_new_token(message.content, chunk=chunk)
                     yield message
             if (chunk := relay.last()) is not None:
-                if run is not None:
-                    await run.on_llm_new_token("", chunk=chunk)
+                await run.on_llm_new_token("", chunk=chunk)
                 yield chunk.message
             charge(turn, counted, relay.whole())
             if found is not None and is_whole(relay.result()):
                 await found[0].aupdate(*found[1], copies(relay.result()))
         else:
             chunk = relay.replay(cached)
-            if run is not None:
-                await run.on_llm_new_token(chunk.message.content, chunk=chunk)
+            await run.on_llm_new_token(chunk.message.content, chunk=chunk)
             yield chunk.message
     except GeneratorExit:
-        if run is not None:
-            await run.on_llm_end(relay.report() or LLMResult(generations=[[]]))
+        await run.on_llm_end(relay.report() or LLMResult(generations=[[]]))
         raise
     except BaseException as error:
         broken(turn, error, relay)
-        if run is not None:
-            await run.on_llm_error(error, response=relay.report())
+        await run.on_llm_error(error, response=relay.report())
         raise
-    if run is not None:
-        await run.on_llm_end(relay.report())
+    await run.on_llm_end(relay.report())
 
 
 def is_bare(turn: Turn) -> bool:

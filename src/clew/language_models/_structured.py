@@ -86,8 +86,10 @@ class StructuredOutput(Runnable[Any, Any]):
         """Return the object; see `with_structured_output`."""
 
         def body(value: Any, child: RunnableConfig, run: Any) -> Any:
-            ask = awaited(lambda messages: self.bound.invoke(messages, _of(child, run), **kwargs))
-            return drive(self._settle(value, ask))
+            def ask(messages: list[BaseMessage]) -> Any:
+                return self.bound.invoke(messages, _of(child, run), **kwargs)
+
+            return drive(self._settle(value, awaited(ask)))
 
         return call_observed(self, body, input, config)
 
@@ -180,10 +182,13 @@ class StructuredOutput(Runnable[Any, Any]):
             return calls[0]
         if calls:
             text = json.dumps(calls, ensure_ascii=False, default=str)
-            raise OutputParserException(f"the model called {name} {len(calls)} times, not once: {text}", llm_output=text)
+            raise OutputParserException(
+                f"the model called {name} {len(calls)} times, not once: {text}", llm_output=text
+            )
         for call in message.invalid_tool_calls:
             raise OutputParserException(
-                f"the arguments of {call.get('name')} are no JSON object: {call.get('args')!r}", llm_output=call.get("args") or ""
+                f"the arguments of {call.get('name')} are no JSON object: {call.get('args')!r}",
+                llm_output=call.get("args") or "",
             )
         others = ", ".join(call["name"] for call in message.tool_calls)
         said = f"it called {others}" if others else f"it said: {message.text!r}"
@@ -291,10 +296,11 @@ def refusal_of(message: AIMessage) -> str | None:
     refusal = message.additional_kwargs.get("refusal")
     if isinstance(refusal, str) and refusal:
         return refusal
-    if isinstance(message.content, list):
-        for block in message.content:
-            if isinstance(block, dict) and block.get("type") == "refusal":
-                return str(block.get("refusal") or block.get("text") or "the model declined")
+    blocks = cast("list[Any]", message.content) if isinstance(message.content, list) else []
+    for block in blocks:
+        parts = cast("dict[str, Any]", block) if isinstance(block, dict) else {}
+        if parts.get("type") == "refusal":
+            return str(parts.get("refusal") or parts.get("text") or "the model declined")
     if (message.response_metadata or {}).get("stop_reason") == "refusal":
         return message.text or "the model declined"
     return None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from clew._drive import awaited, drive
 from clew.callbacks._manager import AsyncCallbackManager, CallbackManager
@@ -45,7 +45,7 @@ def says(prompts: Any, callbacks: Any, tags: Any, metadata: Any, run_name: Any, 
     """Return what is said about each prompt: of a list of lists (or of names, dicts, ids) one item each."""
     if not isinstance(prompts, list):
         raise ValueError(f"prompts must be a list of str, not {type(prompts).__name__}: {prompts!r}")
-    count = len(prompts)  # pyright: ignore[reportUnknownArgumentType] - strings
+    count = len(cast("list[str]", prompts))
 
     def spread(value: Any, what: str, is_list: bool) -> list[Any]:
         if not is_list:
@@ -54,9 +54,10 @@ def says(prompts: Any, callbacks: Any, tags: Any, metadata: Any, run_name: Any, 
             raise ValueError(f"{what}: {len(value)} given for {count} prompts")
         return list(value)
 
-    many_callbacks = isinstance(callbacks, list) and bool(callbacks) and all(_is_callbacks(each) for each in callbacks)  # pyright: ignore[reportUnknownVariableType] - checked here
-    many_tags = isinstance(tags, list) and bool(tags) and isinstance(tags[0], list)
-    ids = spread(run_id, "run_id", True) if isinstance(run_id, list) else [run_id, *[None] * count][:count]
+    listed = cast("list[Any]", callbacks) if isinstance(callbacks, list) else []
+    many_callbacks = bool(listed) and all(_is_callbacks(each) for each in listed)
+    many_tags = isinstance(tags, list) and bool(tags) and isinstance(cast("list[Any]", tags)[0], list)
+    ids: list[Any] = spread(run_id, "run_id", True) if isinstance(run_id, list) else [run_id, *[None] * count][:count]
     return [
         Said(*each)
         for each in zip(
@@ -93,10 +94,13 @@ def generate(model: BaseLLM, prompts: list[str], stop: Any, said: list[Said], kw
     return _with_runs(result, runs)
 
 
-async def agenerate(model: BaseLLM, prompts: list[str], stop: Any, said: list[Said], kwargs: dict[str, Any]) -> LLMResult:
+async def agenerate(
+    model: BaseLLM, prompts: list[str], stop: Any, said: list[Said], kwargs: dict[str, Any]
+) -> LLMResult:
     """See `BaseLLM.agenerate`."""
     runs = [
-        await _abegin(model, prompt, stop, each, kwargs, len(prompts)) for prompt, each in zip(prompts, said, strict=True)
+        await _abegin(model, prompt, stop, each, kwargs, len(prompts))
+        for prompt, each in zip(prompts, said, strict=True)
     ]
     try:
         result = await _answer(model, prompts, stop, kwargs, runs, _AWAITED)
@@ -117,7 +121,9 @@ class _Face(NamedTuple):
     call: Callable[..., Any]
 
 
-async def _answer(model: BaseLLM, prompts: list[str], stop: Any, kwargs: dict[str, Any], runs: list[Any], face: _Face) -> LLMResult:
+async def _answer(
+    model: BaseLLM, prompts: list[str], stop: Any, kwargs: dict[str, Any], runs: list[Any], face: _Face
+) -> LLMResult:
     """Look all prompts up, ask the model for the misses, keep and merge what it says."""
     params = {**model.asdict(), **kwargs, "stop": stop}
     existing, llm_string, missing_at, missing = await face.get_prompts(params, prompts, model.cache)
@@ -181,7 +187,9 @@ async def _abegin(model: BaseLLM, prompt: str, stop: Any, said: Said, kwargs: di
 def _configured(kind: Any, model: BaseLLM, stop: Any, said: Said, kwargs: dict[str, Any]) -> Any:
     params = model._get_ls_params(stop=stop, **kwargs)  # pyright: ignore[reportPrivateUsage] - a hook
     metadata = {**(said.metadata or {}), **params}
-    return kind.configure(said.callbacks, model.callbacks, model.verbose, said.tags, model.tags, metadata, model.metadata)
+    return kind.configure(
+        said.callbacks, model.callbacks, model.verbose, said.tags, model.tags, metadata, model.metadata
+    )
 
 
 def _facts(model: BaseLLM, stop: Any, said: Said, kwargs: dict[str, Any], size: int) -> dict[str, Any]:
@@ -252,7 +260,9 @@ def batch(model: BaseLLM, inputs: list[Any], config: Any, return_exceptions: boo
     return texts
 
 
-async def abatch(model: BaseLLM, inputs: list[Any], config: Any, return_exceptions: bool, kwargs: dict[str, Any]) -> list[Any]:
+async def abatch(
+    model: BaseLLM, inputs: list[Any], config: Any, return_exceptions: bool, kwargs: dict[str, Any]
+) -> list[Any]:
     """See `BaseLLM.abatch`."""
     texts: list[Any] = []
     for group, said in _groups(inputs, config):
@@ -337,5 +347,7 @@ def _summed(chunks: list[GenerationChunk]) -> LLMResult:
     from clew._kernel.merge import merge_facts
 
     infos = [chunk.generation_info for chunk in chunks if chunk.generation_info]
-    whole = GenerationChunk(text="".join(chunk.text for chunk in chunks), generation_info=merge_facts(*infos) if infos else None)
+    whole = GenerationChunk(
+        text="".join(chunk.text for chunk in chunks), generation_info=merge_facts(*infos) if infos else None
+    )
     return LLMResult(generations=[[whole]])

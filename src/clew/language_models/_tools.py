@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -19,7 +19,7 @@ def convert_tools(tools: Iterable[Any], *, strict: bool | None = None) -> list[d
 def convert_tool(tool: Any, *, strict: bool | None = None) -> dict[str, Any]:
     """Return a tool in OpenAI's form; a dict as it is. Raises: ValueError "Unsupported tool type"."""
     if isinstance(tool, dict):
-        return tool
+        return cast("dict[str, Any]", tool)
     if not isinstance(tool, type) and not callable(tool) and not hasattr(tool, "args_schema"):
         raise ValueError(
             f"Unsupported tool type {type(tool).__name__}: {tool!r}; give a dict, a pydantic or TypedDict class, "

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from itertools import count
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from clew._ids import new_id
 from clew.messages.ai import AIMessage, AIMessageChunk
@@ -15,8 +15,7 @@ if TYPE_CHECKING:
     from clew.language_models.chat_models import BaseChatModel
 
 LC_ID_PREFIX = "lc_run-"
-_set: Any = BaseMessage.__setattr__
-_copy: Any = BaseMessage.__copy__
+_copy: Any = cast("Any", BaseMessage).__copy__
 
 
 class _RunIds:
@@ -52,9 +51,14 @@ class Turn:
     __slots__ = ("kwargs", "messages", "model", "run", "run_id", "stop")
 
     def __init__(
-        self, model: BaseChatModel, messages: list[BaseMessage], stop: list[str] | None, kwargs: dict[str, Any], run: Any,
+        self,
+        model: BaseChatModel,
+        messages: list[BaseMessage],
+        stop: list[str] | None,
+        kwargs: dict[str, Any],
+        run: Any,
         run_id: Any = None,
-    ) -> None:  # fmt: skip
+    ) -> None:
         self.model = model
         self.messages = messages
         self.stop = stop

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, Union
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, Union, cast
 
 from pydantic import Field
 
@@ -91,7 +91,7 @@ class BaseLanguageModel(RunnableSerializable[LanguageModelInput, LanguageModelOu
         """
         if self.custom_get_token_ids is not None:
             return len(self.custom_get_token_ids(text))
-        if type(self).get_token_ids is not BaseLanguageModel.get_token_ids:
+        if cast("Any", type(self)).get_token_ids is not cast("Any", BaseLanguageModel).get_token_ids:
             return len(self.get_token_ids(text))
         from clew.usage._tokens import count_tokens
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import builtins
 from abc import abstractmethod
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeVar, cast, overload
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeVar, overload
 
 from pydantic import Field
 
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
     from clew.callbacks import AsyncCallbackManagerForLLMRun, CallbackManagerForLLMRun, Callbacks
     from clew.config import RunnableConfig
-    from clew.language_models._params import LangSmithParams, ModelProfile
+    from clew.language_models._params import LangSmithParams
     from clew.runnables import Runnable
 
     T = TypeVar("T")
@@ -127,7 +127,12 @@ class BaseChatModel(BaseLanguageModel[AIMessage]):
         return AIMessage
 
     def invoke(
-        self, input: LanguageModelInput, config: RunnableConfig | None = None, *, stop: list[str] | None = None, **kwargs: Any
+        self,
+        input: LanguageModelInput,
+        config: RunnableConfig | None = None,
+        *,
+        stop: list[str] | None = None,
+        **kwargs: Any,
     ) -> AIMessage:
         """Return the model's answer.
 
@@ -147,7 +152,12 @@ class BaseChatModel(BaseLanguageModel[AIMessage]):
         return invoke(self, input, config, stop, kwargs)
 
     async def ainvoke(
-        self, input: LanguageModelInput, config: RunnableConfig | None = None, *, stop: list[str] | None = None, **kwargs: Any
+        self,
+        input: LanguageModelInput,
+        config: RunnableConfig | None = None,
+        *,
+        stop: list[str] | None = None,
+        **kwargs: Any,
     ) -> AIMessage:
         """Return the model's answer; see `invoke`."""
         hooks = self.hooks
@@ -163,7 +173,12 @@ class BaseChatModel(BaseLanguageModel[AIMessage]):
         return await ainvoke(self, input, config, stop, kwargs)
 
     def stream(
-        self, input: LanguageModelInput, config: RunnableConfig | None = None, *, stop: list[str] | None = None, **kwargs: Any
+        self,
+        input: LanguageModelInput,
+        config: RunnableConfig | None = None,
+        *,
+        stop: list[str] | None = None,
+        **kwargs: Any,
     ) -> Iterator[AIMessageChunk]:
         """Yield the answer as it comes; the chunks add up with `+`.
 
@@ -175,7 +190,12 @@ class BaseChatModel(BaseLanguageModel[AIMessage]):
         return stream(self, input, config, stop, kwargs)
 
     def astream(
-        self, input: LanguageModelInput, config: RunnableConfig | None = None, *, stop: list[str] | None = None, **kwargs: Any
+        self,
+        input: LanguageModelInput,
+        config: RunnableConfig | None = None,
+        *,
+        stop: list[str] | None = None,
+        **kwargs: Any,
     ) -> AsyncIterator[AIMessageChunk]:
         """Yield the answer as it comes; see `stream`. `aclose()` returns after the provider's stream is closed."""
         from clew.language_models._observed import astream
@@ -231,7 +251,9 @@ class BaseChatModel(BaseLanguageModel[AIMessage]):
         self, prompts: list[PromptValue], stop: list[str] | None = None, callbacks: Callbacks = None, **kwargs: Any
     ) -> LLMResult:
         """Return the answers to several prompts; see `generate`."""
-        return await self.agenerate([prompt.to_messages() for prompt in prompts], stop=stop, callbacks=callbacks, **kwargs)
+        return await self.agenerate(
+            [prompt.to_messages() for prompt in prompts], stop=stop, callbacks=callbacks, **kwargs
+        )
 
     # -- tools and structured output --------------------------------------------------------------------
 
@@ -251,16 +273,18 @@ class BaseChatModel(BaseLanguageModel[AIMessage]):
 
             return PromptedTools(self, convert_tools(tools), tool_choice, kwargs)
         bound = self._bind_tools_kwargs(convert_tools(tools, strict=kwargs.get("strict")), tool_choice=tool_choice)
-        return cast("Runnable[LanguageModelInput, AIMessage]", self.bind(**bound, **kwargs))
+        return self.bind(**bound, **kwargs)
 
-    def _bind_tools_kwargs(self, tools: list[builtins.dict[str, Any]], tool_choice: Any = None) -> builtins.dict[str, Any]:
+    def _bind_tools_kwargs(
+        self, tools: list[builtins.dict[str, Any]], tool_choice: Any = None
+    ) -> builtins.dict[str, Any]:
         """Return the keywords that give the provider these tools."""
         return {"tools": tools} if tool_choice is None else {"tools": tools, "tool_choice": tool_choice}
 
     @overload
     def with_structured_output(
-        self, schema: type[T], *, method: str | None = None, include_raw: Literal[False] = False, strict: bool | None = None,
-        reask: int = 0, **kwargs: Any,
+        self, schema: type[T], *, method: str | None = None, include_raw: Literal[False] = False,
+        strict: bool | None = None, reask: int = 0, **kwargs: Any,
     ) -> Runnable[LanguageModelInput, T]: ...  # fmt: skip
     @overload
     def with_structured_output(
@@ -350,7 +374,9 @@ class BaseChatModel(BaseLanguageModel[AIMessage]):
             streaming = getattr(self, "streaming", None)
             if isinstance(streaming, bool):
                 return streaming
-        return any(getattr(handler, "_taps_streams", False) for handler in (run_manager.handlers if run_manager else ()))
+        return any(
+            getattr(handler, "_taps_streams", False) for handler in (run_manager.handlers if run_manager else ())
+        )
 
     def _is_bare(self, config: RunnableConfig | None, kwargs: builtins.dict[str, Any]) -> bool:
         """Whether nothing stands between a call and the provider: no listener, cache, limiter or choice of stream."""

@@ -64,7 +64,10 @@ class FakeListLLM(LLM):
 
 
 class FakeStreamingListLLM(FakeListLLM):
-    """The same, streamed by character. error_on_chunk_number: raise FakeListLLMError in place of that chunk (from 0)."""
+    """The same, streamed by character.
+
+    error_on_chunk_number: raise FakeListLLMError in place of that chunk (from 0).
+    """
 
     error_on_chunk_number: int | None = None
 

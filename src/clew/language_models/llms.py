@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 class BaseLLM(BaseLanguageModel[str]):
-    """Base of text models: write `_generate(prompts, stop, run_manager, **kwargs) -> LLMResult` for a list of prompts."""
+    """Base of text models: write `_generate(prompts, stop, run_manager, **kwargs) -> LLMResult`."""
 
     hooks: ClassVar[Hooks]
 
@@ -95,7 +95,12 @@ class BaseLLM(BaseLanguageModel[str]):
         return str
 
     def invoke(
-        self, input: LanguageModelInput, config: RunnableConfig | None = None, *, stop: list[str] | None = None, **kwargs: Any
+        self,
+        input: LanguageModelInput,
+        config: RunnableConfig | None = None,
+        *,
+        stop: list[str] | None = None,
+        **kwargs: Any,
     ) -> str:
         """Return the text of the answer. Messages are given to the model as "Role: content" lines."""
         from clew.language_models._texts import invoke
@@ -103,7 +108,12 @@ class BaseLLM(BaseLanguageModel[str]):
         return invoke(self, input, config, stop, kwargs)
 
     async def ainvoke(
-        self, input: LanguageModelInput, config: RunnableConfig | None = None, *, stop: list[str] | None = None, **kwargs: Any
+        self,
+        input: LanguageModelInput,
+        config: RunnableConfig | None = None,
+        *,
+        stop: list[str] | None = None,
+        **kwargs: Any,
     ) -> str:
         """Return the text of the answer; see `invoke`."""
         from clew.language_models._texts import ainvoke
@@ -140,7 +150,12 @@ class BaseLLM(BaseLanguageModel[str]):
         return await abatch(self, inputs, config, return_exceptions, kwargs)
 
     def stream(
-        self, input: LanguageModelInput, config: RunnableConfig | None = None, *, stop: list[str] | None = None, **kwargs: Any
+        self,
+        input: LanguageModelInput,
+        config: RunnableConfig | None = None,
+        *,
+        stop: list[str] | None = None,
+        **kwargs: Any,
     ) -> Iterator[str]:
         """Yield the text as it comes. Closing the iterator closes the provider's stream."""
         from clew.language_models._texts import stream
@@ -148,7 +163,12 @@ class BaseLLM(BaseLanguageModel[str]):
         return stream(self, input, config, stop, kwargs)
 
     def astream(
-        self, input: LanguageModelInput, config: RunnableConfig | None = None, *, stop: list[str] | None = None, **kwargs: Any
+        self,
+        input: LanguageModelInput,
+        config: RunnableConfig | None = None,
+        *,
+        stop: list[str] | None = None,
+        **kwargs: Any,
     ) -> AsyncIterator[str]:
         """Yield the text as it comes; see `stream`."""
         from clew.language_models._texts import astream
@@ -212,7 +232,9 @@ class BaseLLM(BaseLanguageModel[str]):
         **kwargs: Any,
     ) -> LLMResult:
         """Return the answers to several prompts; see `generate`."""
-        return await self.agenerate([prompt.to_string() for prompt in prompts], stop=stop, callbacks=callbacks, **kwargs)
+        return await self.agenerate(
+            [prompt.to_string() for prompt in prompts], stop=stop, callbacks=callbacks, **kwargs
+        )
 
     # -- what it says about itself ----------------------------------------------------------------------
 
@@ -281,10 +303,12 @@ class LLM(BaseLLM):
         **kwargs: Any,
     ) -> str:
         """Return the text of the answer to one prompt; by default `_call` in a worker thread."""
-        from clew.language_models._turn import blocking
         from clew._pool import run_in_executor
+        from clew.language_models._turn import blocking
 
-        return await run_in_executor(None, lambda: self._call(prompt, stop=stop, run_manager=blocking(run_manager), **kwargs))
+        return await run_in_executor(
+            None, lambda: self._call(prompt, stop=stop, run_manager=blocking(run_manager), **kwargs)
+        )
 
     def _generate(
         self,
@@ -320,7 +344,8 @@ def get_prompts(params: dict[str, Any], prompts: list[str], cache: BaseCache | b
     """
     llm_string = _text_of(params)
     used = _resolve(cache)
-    return _split(prompts, llm_string, [used.lookup(each, llm_string) for each in prompts] if used else [None] * len(prompts))
+    rows = [used.lookup(each, llm_string) for each in prompts] if used else [None] * len(prompts)
+    return _split(prompts, llm_string, rows)
 
 
 async def aget_prompts(params: dict[str, Any], prompts: list[str], cache: BaseCache | bool | None = None) -> Found:
@@ -380,7 +405,8 @@ def _text_of(params: dict[str, Any]) -> str:
 def _split(prompts: list[str], llm_string: str, rows: list[Any]) -> Found:
     existing: dict[int, list[Generation]] = {}
     for position, row in enumerate(rows):
-        if isinstance(row, list) and row and all(isinstance(each, Generation) for each in row):  # pyright: ignore[reportUnknownVariableType] - checked here
-            existing[position] = [each.model_copy(deep=True) for each in row]  # pyright: ignore[reportUnknownVariableType] - the same
+        found = cast("list[Any]", row) if isinstance(row, list) else []
+        if found and all(isinstance(each, Generation) for each in found):
+            existing[position] = [each.model_copy(deep=True) for each in found]
     missing = [position for position in range(len(prompts)) if position not in existing]
     return existing, llm_string, missing, [prompts[position] for position in missing]

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from pydantic import Field, PrivateAttr
 
@@ -35,8 +35,8 @@ class ModelCall(NamedTuple):
 class ScriptedChatModel(BaseChatModel):
     """Play a script, one step per call.
 
-    script: steps. A str or AIMessage is the answer; a list is streamed, item by item (texts, AIMessageChunks, seconds to
-    wait as float, exceptions to raise), and added up when the answer is asked for whole; an exception (also
+    script: steps. A str or AIMessage is the answer; a list is streamed, item by item (texts, AIMessageChunks, seconds
+    to wait as float, exceptions to raise), and added up when the answer is asked for whole; an exception (also
     GraphInterrupt and other signals) is raised; a function of the messages gives the step, and may itself call
     `interrupt(...)`. after: what happens when the script is over: "repeat" the last step, begin "again", or "raise".
     delay: seconds before each answer. calls: what was asked, oldest first.
@@ -73,10 +73,10 @@ class ScriptedChatModel(BaseChatModel):
             if self.after == "raise" or not self.script:
                 raise RuntimeError(f"the script has {len(self.script)} steps, and this is call {number + 1}")
             number = number % len(self.script) if self.after == "again" else -1
-        step = self.script[number]
-        if isinstance(step, Callable) and not isinstance(step, type):
+        step: Any = self.script[number]
+        if callable(step) and not isinstance(step, type):
             step = step(messages)
-        if isinstance(step, BaseException) or (isinstance(step, type) and issubclass(step, BaseException)):
+        if isinstance(step, BaseException):
             raise step
         return step
 
@@ -90,10 +90,10 @@ class ScriptedChatModel(BaseChatModel):
         step = self._step(messages, stop, kwargs)
         if isinstance(step, ChatResult):
             return step
-        if isinstance(step, list):
+        if type(step) is list:
             from clew.language_models._stream import generate_from_stream
 
-            return generate_from_stream(self._played(step))
+            return generate_from_stream(self._played(cast("list[Any]", step)))
         message = AIMessage(step) if isinstance(step, str) else step.model_copy(deep=True)
         return ChatResult(generations=[ChatGeneration(message=message)])
 
@@ -107,9 +107,9 @@ class ScriptedChatModel(BaseChatModel):
         step = self._step(messages, stop, kwargs)
         if isinstance(step, ChatResult):
             step = step.generations[0].message
-        if not isinstance(step, list):
+        if type(step) is not list:
             step = pieces(AIMessage(step) if isinstance(step, str) else step.model_copy(deep=True))
-        yield from self._played(step)
+        yield from self._played(cast("list[Any]", step))
 
     @staticmethod
     def _played(items: Sequence[Any]) -> Iterator[ChatGenerationChunk]:

@@ -29,6 +29,8 @@ class BaseRateLimiter(ABC):
 
     def pause(self, seconds: float) -> None:
         """Let nothing through for that long: the provider asked for it (`Retry-After`). The base does nothing."""
+        return
 
     def charge(self, tokens: int) -> None:
         """Count tokens that were used beyond those asked for in `acquire`. The base does nothing."""
+        return

@@ -1,8 +1,8 @@
 """A limiter for one process: threads and coroutines wait in one line.
 
-Only the first in line looks at the clock; it sleeps for exactly as long as the buckets say, takes its slot and wakes the
-next. Everybody else sleeps until it is first. So the order is that of arrival, whatever mixture of threads and event
-loops waits, and nobody polls.
+Only the first in line looks at the clock; it sleeps for as long as the buckets say, takes its slot and wakes the next.
+Everybody else sleeps until it is first. So the order is that of arrival, whatever mixture of threads and event loops
+waits, and nobody polls.
 """
 
 from __future__ import annotations

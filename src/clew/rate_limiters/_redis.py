@@ -14,7 +14,8 @@ local now = tonumber(time[1]) + tonumber(time[2]) / 1000000
 local row = redis.call('HMGET', KEYS[1], 'r', 't', 'p')
 local r, t, p = tonumber(row[1]) or 0, tonumber(row[2]) or 0, tonumber(row[3]) or 0
 local function keep()
-  redis.call('HSET', KEYS[1], 'r', string.format('%.6f', r), 't', string.format('%.6f', t), 'p', string.format('%.6f', p))
+  local function text(n) return string.format('%.6f', n) end
+  redis.call('HSET', KEYS[1], 'r', text(r), 't', text(t), 'p', text(p))
   redis.call('PEXPIRE', KEYS[1], math.ceil((math.max(r, t, p, now) - now) * 1000) + 60000)
 end
 """

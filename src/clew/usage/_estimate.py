@@ -85,4 +85,4 @@ def _han(run: str, size: int) -> int:
 def _chinese() -> frozenset[str]:
     from importlib.resources import files
 
-    return frozenset(files(__package__).joinpath("_chinese.txt").read_text("utf-8").split())
+    return frozenset(files("clew.usage").joinpath("_chinese.txt").read_text("utf-8").split())

@@ -23,8 +23,9 @@ def cost_of(
     provider: "openai", "anthropic", …, for names that several providers have.
     Raises: MissingDependencyError when neither is there.
     """
-    if usage.get("total_cost") is not None:
-        return float(usage["total_cost"])
+    said: Any = usage.get("total_cost")
+    if said is not None:
+        return float(said)
     if prices is not None:
         return _by_table(model, usage, prices)
     return _by_package(model, usage, provider)
@@ -40,7 +41,8 @@ def _by_table(model: str, usage: Mapping[str, Any], prices: Prices) -> float | N
     total = 0.0
     for side, details in (("input", "input_token_details"), ("output", "output_token_details")):
         plain = usage.get(f"{side}_tokens") or 0
-        for kind, tokens in (usage.get(details) or {}).items():
+        parts: dict[str, Any] = usage.get(details) or {}
+        for kind, tokens in parts.items():
             if kind in row and isinstance(tokens, int):
                 total += tokens * row[kind]
                 plain -= tokens
@@ -52,7 +54,8 @@ def _by_package(model: str, usage: Mapping[str, Any], provider: str | None) -> f
     from clew._lazy import need
 
     package = need("genai_prices", "prices", "the price of a call (or give prices=)")
-    into, out = usage.get("input_token_details") or {}, usage.get("output_token_details") or {}
+    into: dict[str, Any] = usage.get("input_token_details") or {}
+    out: dict[str, Any] = usage.get("output_token_details") or {}
     counts = {
         "input_tokens": usage.get("input_tokens") or 0,
         "output_tokens": usage.get("output_tokens") or 0,

@@ -1,4 +1,7 @@
-"""Count tokens with the model's own tokenizer when it is at hand, else by an estimate that says so. Nothing is fetched."""
+"""Count tokens with the model's own tokenizer when it is at hand, else by an estimate that says so.
+
+Nothing is fetched.
+"""
 
 from __future__ import annotations
 
