@@ -309,6 +309,19 @@ class NodeCancelledError(WorkflowError):
         self.node = node
 
 
+class NodeError:
+    """What a node's error handler is told: no exception itself. node: its name. error: what it raised."""
+
+    __slots__ = ("error", "node")
+
+    def __init__(self, node: str, error: BaseException) -> None:
+        self.node = node
+        self.error = error
+
+    def __repr__(self) -> str:
+        return f"NodeError(node={self.node!r}, error={self.error!r})"
+
+
 class NodeTimeoutError(WorkflowError, TimeoutError):
     """A node or task ran longer than its timeout allows.
 

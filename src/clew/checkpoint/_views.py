@@ -114,6 +114,8 @@ def pending_writes(codec: Codec, thread_id: str, checkpoint_id: str, records: Se
                 continue
             found[key] = (record.task_id, record.channel, codec.decode(record.value))
         elif isinstance(record, R.Result):
+            if record.how == "step":  # its value is in the next checkpoint
+                continue
             task = R.task_id(thread_id, checkpoint_id, record.path)
             found[task, "return", 0] = (task, "__return__", codec.decode(record.value))
         elif isinstance(record, R.Failure):
