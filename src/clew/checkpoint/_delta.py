@@ -12,6 +12,8 @@ from typing import Any
 
 import msgspec
 
+from clew.errors import StorageCorruptError
+
 _pack = msgspec.msgpack.Encoder().encode
 _unpack = msgspec.msgpack.Decoder(list[tuple[int, int, bytes]]).decode
 
@@ -91,10 +93,13 @@ def pack(splices: Splices) -> bytes:
 
 
 def join(bodies: list[bytes]) -> bytearray:
-    """Return the value of a chain: a snapshot, then packed deltas."""
-    value = bytearray(bodies[0])
-    for body in bodies[1:]:
-        apply(value, _unpack(body))
+    """Return the value of a chain: a snapshot, then packed deltas. Raises: StorageCorruptError."""
+    try:
+        value = bytearray(bodies[0])
+        for body in bodies[1:]:
+            apply(value, _unpack(body))
+    except (msgspec.DecodeError, IndexError, ValueError, TypeError) as error:
+        raise StorageCorruptError(f"a stored value can't be put together ({error}): rows are missing or damaged") from error
     return value
 
 

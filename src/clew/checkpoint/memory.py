@@ -15,8 +15,6 @@ from clew.checkpoint._views import JournalSaver
 
 __all__ = ["InMemorySaver", "MemorySaver"]
 
-_GAP = b""  # a record that was not written yet, while a later one was; never stored, as records are never empty
-
 
 class _Thread:
     """All of one place."""
@@ -33,9 +31,13 @@ class _Thread:
         self.latest: str | None = None
         self.changed = 0.0
         self.checkpoints: dict[str, Row] = {}
-        self.records: dict[str, list[bytes]] = {}
+        self.records: dict[str, dict[int, bytes]] = {}
         self.chains: dict[int, list[bytes]] | None = None
         self.notes: dict[str, bytes] | None = None
+
+
+def _in_order(records: dict[int, bytes]) -> list[bytes]:
+    return [records[n] for n in sorted(records)]
 
 
 class MemoryJournal(Inline):
@@ -85,7 +87,7 @@ class MemoryJournal(Inline):
                 place.head = row
                 records = found.records.get(wanted)
                 if records:
-                    place.records = [body for body in records if body is not _GAP]
+                    place.records = _in_order(records)
         return place
 
     def commit(self, place: Place, batch: Batch) -> None:
@@ -105,14 +107,8 @@ class MemoryJournal(Inline):
             if batch.head is not None:
                 found.latest = batch.head or None
             for checkpoint_id, n, body in batch.records:
-                bodies = found.records.setdefault(checkpoint_id, [])
-                if n == len(bodies) or n < 0:
-                    bodies.append(body)
-                elif n > len(bodies):
-                    bodies += [_GAP] * (n - len(bodies))
-                    bodies.append(body)
-                elif bodies[n] is _GAP:
-                    bodies[n] = body
+                bodies = found.records.setdefault(checkpoint_id, {})
+                bodies.setdefault(n if n >= 0 else max(bodies, default=-1) + 1, body)
             if batch.values:
                 self._extend(found, batch)
             if batch.notes:
@@ -183,8 +179,7 @@ class MemoryJournal(Inline):
     def records(self, thread_id: str, ns: str, checkpoint_id: str) -> list[bytes]:
         with self._lock:
             found = self._threads.get((thread_id, ns))
-            bodies = found.records.get(checkpoint_id, ()) if found is not None else ()
-            return [body for body in bodies if body is not _GAP]
+            return _in_order(found.records.get(checkpoint_id, {})) if found is not None else []
 
     def notes(self, thread_id: str, ns: str, prefix: str) -> dict[str, bytes]:
         with self._lock:
@@ -224,7 +219,7 @@ class MemoryJournal(Inline):
                     other.state, other.name, other.info = one.state, one.name, one.info
                     other.latest, other.changed = one.latest, one.changed
                     other.checkpoints = dict(one.checkpoints)
-                    other.records = {key: list(bodies) for key, bodies in one.records.items()}
+                    other.records = {key: dict(bodies) for key, bodies in one.records.items()}
                     other.chains = {key: list(bodies) for key, bodies in (one.chains or {}).items()}
                     other.notes = dict(one.notes or {})
 

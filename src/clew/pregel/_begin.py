@@ -282,7 +282,7 @@ async def _continue(
         root.numbers = itertools.count(len(rows))
     else:
         row = head
-        root.numbers = itertools.count(len(records))
+        root.numbers = itertools.count(place.token << 24)  # above those of all attempts before, whatever they lost
         for question in known.waiting():
             if question.expires is not None and question.default is not None and question.expires <= now:
                 if question.id in root.given:
@@ -291,6 +291,8 @@ async def _continue(
                         interrupt_ids=[question.id],
                     )
                 root.given[question.id] = question.default
+        begin = R.Begin(now, known.begins + 1)  # goes with the first thing that this attempt writes down
+        root.backlog.append((row.id, next(root.numbers), codec.seal(place.thread_id, R.pack(begin))))
     root.at = row.id
     root.run_id = body.run or row.id
     root.records = known.outcomes

@@ -61,7 +61,8 @@ async def pause(root: Root, start: Start, questions: Sequence[Interrupt]) -> Non
         state = (start.place.state, start.place.name, start.place.info)
     else:
         state = (WAITING, root.name, info)
-    await close(root, start, Batch(records=root.take_backlog(), state=state, release=True))
+    rows = root.take_backlog() if root.dirty else ()
+    await close(root, start, Batch(records=rows, state=state, release=True))
 
 
 async def fail(root: Root, start: Start, error: BaseException) -> None:

@@ -457,6 +457,7 @@ def result(outcome: Any, version: str) -> Any:
         shown: dict[str, Any] = dict(outcome.state) if isinstance(outcome.state, dict) else {}
         if not outcome.interrupts:  # a breakpoint: nothing is asked
             return outcome.state
-        shown["__interrupt__"] = list(outcome.interrupts)
+        if outcome.interrupts:
+            shown["__interrupt__"] = list(outcome.interrupts)
         return shown
     return GraphOutput(outcome) if version == "v2" else outcome

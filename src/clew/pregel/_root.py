@@ -259,6 +259,8 @@ class Root:
                 pool.submit(Call(self._flush_soon))
 
     def _commit(self, rows: Sequence[tuple[str, int, bytes]]) -> None:
+        if self.backlog:
+            rows = [*self.take_backlog(), *rows]
         try:
             self.write(Batch(records=rows))
         except Fenced:
