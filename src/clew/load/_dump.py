@@ -60,8 +60,12 @@ def other(value: Any) -> Any:
 
 
 def class_id(cls: type[Any]) -> list[str]:
-    """Return the public id of a class: the module it is imported from, and its name."""
-    return [*(part for part in cls.__module__.split(".") if not part.startswith("_")), cls.__name__]
+    """Return the public id of a class: the module it is imported from, and its name.
+
+    For classes of this library that is the package, whatever file the class is in: ids are stored.
+    """
+    path = cls.__module__.split(".")
+    return [*(path[:2] if path[0] == "clew" else path), cls.__name__]
 
 
 def struct(value: msgspec.Struct) -> dict[str, Any]:

@@ -202,6 +202,8 @@ class _Loader:
         if self._namespaces is not None and path[0] not in self._namespaces:
             raise DeserializationError(f"{'.'.join(path)} is not in the namespaces {self._namespaces}")
         found = self._classes.get(path)
+        if found is None and path[0] == "clew":
+            found = self._classes.get((*path[:2], path[-1]))
         if found is None and path[0] in FOREIGN:
             found = self._classes.get(("*", path[-1]))
         if found is None:

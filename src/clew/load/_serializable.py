@@ -26,8 +26,9 @@ class Serializable(BaseModel):
 
     @classmethod
     def get_lc_namespace(cls) -> list[str]:
-        """Return the path of the class's module."""
-        return cls.__module__.split(".")
+        """Return the path of the class's module; of the package, for classes of this library."""
+        path = cls.__module__.split(".")
+        return path[:2] if path[0] == "clew" else path
 
     @classmethod
     def lc_id(cls) -> list[str]:
