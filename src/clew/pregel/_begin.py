@@ -267,10 +267,10 @@ async def _continue(
     place, codec, now = start.place, root.codec, time.time()
     start.fresh = False
     if forks:
-        kept = rewound(records, results=workflow.is_task)
+        kept = rewound(records, results=workflow.is_task) if workflow.is_task or root.given else []
         known = Known(kept)
         body = R.Body(
-            now, "fork", body.step + 1, shared(body.values), body.workflow, body.metadata, body.private,
+            now, "fork", body.step + (0 if root.given else 1), shared(body.values), body.workflow, body.metadata, body.private,
             body.versions, body.seen, None, body.run,
         )  # fmt: skip
         row = Row(sortable_id(), head.parent, codec.seal(place.thread_id, R.pack(body)))
