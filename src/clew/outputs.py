@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from copy import copy
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -21,7 +22,7 @@ class _Output(msgspec.Struct):
 
     def model_copy(self, *, update: Mapping[str, Any] | None = None, deep: bool = False) -> Self:
         """Return a copy; with deep=True the messages and containers in it are copied as well."""
-        out = self.__copy__()
+        out = copy(self)
         if deep:
             for name in out.__struct_fields__:
                 setattr(out, name, _deep(getattr(out, name)))
@@ -157,7 +158,7 @@ class LLMResult(_Output, kw_only=True):
         """Return one result per prompt; the first keeps the token usage, so that sums stay right."""
         out: list[LLMResult] = []
         for position, candidates in enumerate(self.generations):
-            llm_output = self.llm_output
+            llm_output: dict[str, Any] | None = self.llm_output
             if position > 0 and llm_output is not None:
                 llm_output = {**llm_output, "token_usage": {}}
             out.append(LLMResult(generations=[candidates], llm_output=llm_output))

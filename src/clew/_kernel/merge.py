@@ -8,7 +8,7 @@ Merging never raises. It is associative as long as a key keeps its type from fra
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -68,10 +68,14 @@ def _merge_values(key: str, values: list[Any], join: bool) -> Any:
             return "".join(values) if all(isinstance(value, str) for value in values) else last
         return next((value for value in reversed(values) if value != ""), last)
     if isinstance(last, dict):
-        return _merge([value for value in values if isinstance(value, dict)], join=join)
+        return _merge(_of(dict, values), join=join)
     if isinstance(last, list):
-        return last[:] if len(values) == 1 else merge_lists(*(v for v in values if isinstance(v, list)))
+        return merge_lists(*_of(list, values)) if len(values) > 1 else [*cast("list[Any]", last)]
     return last
+
+
+def _of(kind: type, values: list[Any]) -> list[Any]:
+    return [value for value in values if isinstance(value, kind)]
 
 
 class BlockSum:
@@ -101,9 +105,9 @@ class BlockSum:
     def add_text(self, text: str) -> None:
         """Add a plain string: it continues the last item when that is text too."""
         if self._join_text and self._items:
-            last = self._items[-1]
+            last: Any = self._items[-1]
             if isinstance(last, list) and isinstance(last[0], str):
-                last.append(text)
+                cast("list[str]", last).append(text)
                 return
         self._items.append([text] if self._join_text else (text,))
 

@@ -10,7 +10,7 @@ object; until then nothing is guessed.
 from __future__ import annotations
 
 import json
-from typing import Any, TypedDict
+from typing import Any, TypedDict, cast
 
 import msgspec
 
@@ -118,8 +118,9 @@ class ToolCallSum:
                 for key, value in extra.items():
                     if value is None or key in _FRAGMENT_KEYS:
                         continue
-                    if isinstance(value, dict) and isinstance(whole.get(key), dict):
-                        whole[key] = merge_fragments(whole[key], value)
+                    known: Any = whole.get(key)
+                    if isinstance(value, dict) and isinstance(known, dict):
+                        whole[key] = merge_fragments(cast("Any", known), cast("Any", value))
                     else:
                         whole.setdefault(key, value)
             merged.append(whole)

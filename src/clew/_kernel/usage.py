@@ -6,7 +6,7 @@ end. `fold_usage` honours each report's mode: a running or final report replaces
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -32,10 +32,9 @@ def combine(left: Mapping[str, Any] | None, right: Mapping[str, Any] | None, sig
 
 
 def _combine_details(left: Any, right: Any, sign: int) -> dict[str, Any]:
-    left = left if isinstance(left, dict) else {}
-    right = right if isinstance(right, dict) else {}
-    keys: dict[str, None] = dict.fromkeys([*left, *right])
-    return {key: _number(left.get(key), right.get(key), sign) for key in keys}
+    a = cast("dict[str, Any]", left) if isinstance(left, dict) else {}
+    b = cast("dict[str, Any]", right) if isinstance(right, dict) else {}
+    return {key: _number(a.get(key), b.get(key), sign) for key in dict.fromkeys([*a, *b])}
 
 
 def _number(left: Any, right: Any, sign: int) -> Any:

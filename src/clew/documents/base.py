@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import TYPE_CHECKING, Any
+from copy import copy
+from typing import TYPE_CHECKING, Any, cast
 
 import msgspec
 
@@ -50,7 +51,7 @@ class Document(_Page, kw_only=True, omit_defaults=True, tag="Document", tag_fiel
 
     def model_copy(self, *, update: Mapping[str, Any] | None = None, deep: bool = False) -> Self:
         """Return a copy; with deep=True the metadata is copied as well."""
-        out = self.__copy__()
+        out = copy(self)
         if deep:
             out.metadata = copy_value(out.metadata)
         for name, value in (update or {}).items():
@@ -78,7 +79,7 @@ class Document(_Page, kw_only=True, omit_defaults=True, tag="Document", tag_fiel
         if not isinstance(obj, dict):
             raise ValueError(f"expected a Document or a dict, not {type(obj).__name__}")
         try:
-            return cls(**obj)
+            return cls(**cast("dict[str, Any]", obj))
         except TypeError as error:
             raise ValueError(f"this is no Document: {error}") from error
 

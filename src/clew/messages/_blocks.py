@@ -60,7 +60,7 @@ def _with_calls(message: BaseMessage, out: list[Any]) -> None:
             call = by_id.get(block.get("id"))
             seen.add(block.get("id"))
             if call is not None:
-                extras = {**(block.get("extras") or {}), **(call.get("extras") or {})}
+                extras: dict[str, Any] = {**(block.get("extras") or {}), **(call.get("extras") or {})}
                 out[position] = {**call, **({"extras": extras} if extras else {})}
     out.extend(dict(call) for call in calls if call.get("id") not in seen)
 
@@ -222,8 +222,8 @@ def _reasoning(block: dict[str, Any]) -> list[dict[str, Any]] | None:
     """OpenAI responses: {"type": "reasoning", "summary": [{"text"}], "encrypted_content"}."""
     if "summary" not in block and "reasoning_content" not in block and "content" not in block:
         return None
-    texts = [part.get("text", "") for part in block.get("summary") or block.get("content") or []]
-    text = "\n\n".join(texts) or block.get("reasoning_content") or ""
+    parts: list[Any] = block.get("summary") or block.get("content") or []
+    text: Any = "\n\n".join(part.get("text", "") for part in parts) or block.get("reasoning_content") or ""
     if isinstance(text, dict):
         text = cast("dict[str, Any]", text).get("text", "")
     return [{"type": "reasoning", "reasoning": text, **_kept(block, "summary", "content", "reasoning_content")}]
@@ -290,7 +290,7 @@ def _text(block: dict[str, Any]) -> list[dict[str, Any]] | None:
     if not any(key in block for key in ("citations", "annotations", "signature", "thought_signature", "cache_control")):
         return None
     out: dict[str, Any] = {"type": "text", "text": block.get("text", "")}
-    cited = block.get("annotations") or block.get("citations") or []
+    cited: list[Any] = block.get("annotations") or block.get("citations") or []
     out.update(_kept(block, "text", "annotations", "citations"))
     if cited:
         out["annotations"] = [annotation(item) for item in cited]

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from copy import deepcopy
-from typing import Any, TypeVar
+from copy import copy, deepcopy
+from typing import Any, TypeVar, cast
 
 import msgspec
 
@@ -17,7 +17,7 @@ _PLAIN = (str, int, float, bool, type(None), bytes)
 
 def copy_value(value: Any) -> Any:
     """Copy JSON-like containers all the way down; other objects by `copy.deepcopy`."""
-    kind = type(value)
+    kind = cast("Any", type(value))
     if kind in _PLAIN:
         return value
     if kind is dict:
@@ -83,7 +83,7 @@ def shown_fields(message: BaseMessage) -> list[tuple[str, Any]]:
 
 def copy_message(message: M, update: Mapping[str, Any] | None, deep: bool) -> M:
     """See BaseMessage.model_copy."""
-    out: M = message.__copy__()
+    out = copy(message)
     if deep:
         for name in out.__struct_fields__:
             value = getattr(out, name)
@@ -132,13 +132,13 @@ def validate(cls: type[M], value: Any) -> M:
         raise ValueError(f"expected {cls.__name__}, got {type(value).__name__}")
     kinds = _kinds(cls)
     if isinstance(value, dict):
-        data: dict[str, Any] = value
-        kind = data.get("type")
+        data = cast("dict[str, Any]", value)
+        kind: Any = data.get("type")
         if kind in kinds and "data" not in data:
             return build(cls if REGISTRY.get(kind) is None or not kinds[kind] else kinds[kind], data)
         if kind is None and "role" not in data and "content" in data and cls is not BaseMessage:
             return build(cls, data)
-    message = to_message(value)
+    message: Any = to_message(value)
     if not isinstance(message, cls):
         raise ValueError(f"expected {cls.__name__}, got {type(message).__name__}")
     return message
@@ -147,7 +147,7 @@ def validate(cls: type[M], value: Any) -> M:
 def _kinds(cls: type[BaseMessage]) -> dict[Any, Any]:
     """Type texts that mean this class or one below it -> the class (None: the class itself)."""
     out: dict[Any, Any] = {kind: found for kind, found in REGISTRY.items() if issubclass(found, cls)}
-    default = defaults_of(cls).get("type")
+    default: Any = defaults_of(cls).get("type")
     if default and default not in out:
         out[default] = None
     elif REGISTRY.get(default) is not cls and default:

@@ -20,14 +20,13 @@ def read_tool_calls(raw: Any) -> tuple[list[Any], list[Any]]:
     calls: list[Any] = []
     invalid: list[Any] = []
     for item in raw or ():
-        function = item.get("function") if isinstance(item, dict) else None
-        if not isinstance(function, dict):
+        if not isinstance(item, dict) or not isinstance(cast("dict[str, Any]", item).get("function"), dict):
             continue
         item = cast("dict[str, Any]", item)
-        function = cast("dict[str, Any]", function)
-        text = function.get("arguments")
+        function: dict[str, Any] = item["function"]
+        text: Any = function.get("arguments")
         args = cast("dict[str, Any]", text) if isinstance(text, dict) else parse_arguments(text)
-        if args is None and not (text or "").strip():
+        if args is None and not cast("str", text or "").strip():
             args = {}
         extras = {key: value for key, value in item.items() if key not in _CALL_KEYS}
         name = function.get("name")

@@ -59,8 +59,8 @@ def convert_to_openai_data_block(
 
 
 def _file_block(block: dict[str, Any], api: str) -> dict[str, Any]:
-    name = block.get("filename") or block.get("name") or (block.get("extras") or {}).get("filename")
-    name = name or (block.get("metadata") or {}).get("filename")
+    more: dict[str, Any] = {**(block.get("metadata") or {}), **(block.get("extras") or {})}
+    name: Any = block.get("filename") or block.get("name") or more.get("filename")
     if file_id := _file_id(block):
         return {"type": "input_file", "file_id": file_id} if api == "responses" else {
             "type": "file", "file": {"file_id": file_id},
@@ -73,7 +73,8 @@ def _file_block(block: dict[str, Any], api: str) -> dict[str, Any]:
     data, mime = data_of(block)
     if data is None:
         raise ValueError("a file block needs base64 data, a url or a file_id")
-    member = {"file_data": f"data:{mime or 'application/pdf'};base64,{data}", "filename": name or "file"}
+    member: dict[str, Any] = {"file_data": f"data:{mime or 'application/pdf'};base64,{data}"}
+    member["filename"] = name or "file"
     return {"type": "input_file", **member} if api == "responses" else {"type": "file", "file": member}
 
 
@@ -123,6 +124,6 @@ def _location(block: dict[str, Any], what: str) -> str:
 
 
 def _detail(block: dict[str, Any]) -> dict[str, Any]:
-    detail = block.get("detail") or (block.get("extras") or {}).get("detail")
-    detail = detail or (block.get("metadata") or {}).get("detail")
+    more: dict[str, Any] = {**(block.get("metadata") or {}), **(block.get("extras") or {})}
+    detail: Any = block.get("detail") or more.get("detail")
     return {"detail": detail} if detail else {}

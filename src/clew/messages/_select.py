@@ -99,7 +99,7 @@ def _without_calls(message: BaseMessage, unwanted: Sequence[str] | bool) -> Base
         return None
     if len(kept) == len(message.tool_calls):
         return message
-    content = message.content
+    content: Any = message.content
     if isinstance(content, list):
         content = [
             block

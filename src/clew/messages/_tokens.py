@@ -71,7 +71,7 @@ def count_tokens_approximately(
 
 
 def _estimate(message: BaseMessage, chars_per_token: float, count_name: bool) -> float:
-    content = message.content
+    content: Any = message.content
     if isinstance(content, str):
         total = estimate_text(content, chars_per_token)
     else:
@@ -87,7 +87,8 @@ def _estimate(message: BaseMessage, chars_per_token: float, count_name: bool) ->
 
 
 def _has_calls(content: Any) -> bool:
-    return not isinstance(content, str) and any(isinstance(b, dict) and b.get("type") == "tool_use" for b in content)  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]
+    blocks: list[Any] = [] if isinstance(content, str) else content
+    return any(not isinstance(block, str) and block.get("type") == "tool_use" for block in blocks)
 
 
 def _estimate_block(block: Any, chars_per_token: float) -> float:

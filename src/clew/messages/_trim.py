@@ -78,15 +78,17 @@ class _Budget:
 
     def __init__(self, limit: int, counter: Any) -> None:
         self.limit = limit
-        self._one: Callable[[BaseMessage], int] | None = None
+        self._one: Callable[[Any], int] | None = None
+        self._many: Callable[[Any], int]
         if counter == "approximate":
-            self._many: Callable[[list[BaseMessage]], int] = count_tokens_approximately
+            self._many = count_tokens_approximately
         elif hasattr(counter, "get_num_tokens_from_messages"):
             self._many = counter.get_num_tokens_from_messages
         elif callable(counter):
-            if _counts_one(counter):
-                self._one = counter
-            self._many = counter
+            count: Any = counter
+            if _counts_one(count):
+                self._one = count
+            self._many = count
         else:
             raise ValueError(
                 f"token_counter must be a function, a language model or 'approximate', not {type(counter).__name__}"

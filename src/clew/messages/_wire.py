@@ -37,7 +37,7 @@ def is_plain(message: BaseMessage) -> bool:
         return False
     for name in names:
         value = getattr(message, name)
-        kind = type(value)
+        kind = cast("Any", type(value))
         if kind is str or value is None or ((kind is dict or kind is list) and not value):
             continue
         if not _is_plain(value):
@@ -46,7 +46,7 @@ def is_plain(message: BaseMessage) -> bool:
 
 
 def _is_plain(value: Any) -> bool:
-    kind: Any = type(value)
+    kind = cast("Any", type(value))
     if kind in _SCALARS:
         return True
     if kind is dict:

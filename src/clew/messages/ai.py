@@ -127,7 +127,7 @@ class AIMessageChunk(
 
     def __add__(self, other: AIMessageChunk | list[AIMessageChunk]) -> AIMessageChunk:
         if not isinstance(other, AIMessageChunk):
-            if isinstance(other, list):
+            if isinstance(other, list):  # pyright: ignore[reportUnnecessaryIsInstance] - callers err
                 return add_ai_message_chunks(self, *other)
             return NotImplemented
         if "_parts" in other.__dict__:
@@ -164,7 +164,7 @@ class AIMessageChunk(
 
 
 _set: Any = BaseMessage.__setattr__
-_copy: Any = BaseMessage.__copy__  # pyright: ignore[reportUnknownMemberType, reportAttributeAccessIssue] - msgspec has it
+_copy: Any = getattr(BaseMessage, "__copy__")  # noqa: B009 - msgspec's stubs leave it out
 
 
 def _snapshot(chunk: AIMessageChunk) -> AIMessageChunk:
@@ -186,13 +186,14 @@ def _read_calls(chunk: AIMessageChunk) -> None:
     _set(chunk, "invalid_tool_calls", invalid)
 
 
+_map: Any = map
 _UNSET: Any = tuple(getattr(AIMessageChunk, name).__delete__ for name in sorted(_LAZY))
 """Slot deleters: called in C they cost half of what `del` statements do, and this is the inner loop of `+`."""
 
 
 def _pending(cls: type[AIMessageChunk], parts: list[AIMessageChunk], count: int) -> AIMessageChunk:
     out = cls("")
-    deque(map(call, _UNSET, repeat(out)), 0)
+    deque(_map(call, _UNSET, repeat(out)), 0)
     vars(out)["_parts"] = (parts, count)
     return out
 
@@ -218,7 +219,7 @@ def _as_fragments(calls: Iterable[Any]) -> list[Any]:
 
 def _fill(out: AIMessageChunk, parts: list[AIMessageChunk]) -> None:
     """Work out the sum of the parts into `out`, whose fields are unset."""
-    contents = [part.content for part in parts if part.content]
+    contents: list[Any] = [part.content for part in parts if part.content]
     if not contents and isinstance(parts[0].content, list):
         contents = [[]]
     _set(out, "content", merge_contents(contents))

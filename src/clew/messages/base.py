@@ -185,11 +185,11 @@ class BaseMessageChunk:
 
 def add_chunks(first: Any, *rest: Any) -> Any:
     """Add n chunks of one kind (human, system, tool …; AI chunks have their own rules)."""
-    cls = type(first)
     chunks = (first, *rest)
     for chunk in rest:
         if not isinstance(chunk, BaseMessage) or not isinstance(chunk, BaseMessageChunk):
-            raise TypeError(f"can't add {type(chunk).__name__} to {cls.__name__}: only chunks of the same kind add up")
+            kinds = f"{type(chunk).__name__} to {type(first).__name__}"
+            raise TypeError(f"can't add {kinds}: only chunks of the same kind add up")
     out = first.model_copy()
     out.content = merge_contents(chunk.content for chunk in chunks)
     out.additional_kwargs = merge_fragments(*(chunk.additional_kwargs for chunk in chunks))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Literal, NotRequired
+from typing import TYPE_CHECKING, Any, Literal, NotRequired, cast
 
 from typing_extensions import TypedDict
 
@@ -93,13 +93,13 @@ class ToolMessageChunk(
 
     def __add__(self, other: Any) -> Any:
         total = super().__add__(other)
-        parts = other if isinstance(other, list) else [other]
-        for part in parts:  # pyright: ignore[reportUnknownVariableType] - checked by super
-            if part.tool_call_id != self.tool_call_id:  # pyright: ignore[reportUnknownMemberType]
+        parts = cast("list[Any]", other) if isinstance(other, list) else [other]
+        for part in parts:
+            if part.tool_call_id != self.tool_call_id:
                 raise ValueError("can't add tool messages that answer different calls")
-            if part.artifact is not None:  # pyright: ignore[reportUnknownMemberType]
-                total.artifact = part.artifact  # pyright: ignore[reportUnknownMemberType]
-            if part.status == "error":  # pyright: ignore[reportUnknownMemberType]
+            if part.artifact is not None:
+                total.artifact = part.artifact
+            if part.status == "error":
                 total.status = "error"
         return total
 

@@ -66,10 +66,12 @@ class _Parser(RunnableSerializable[Any, Any]):
 
     def _read(self, answer: Any) -> Any:
         """The value of one whole answer."""
-        return self.parse_result([as_generation(answer)])  # type: ignore[attr-defined]  # of the subclass
+        reader: Any = self  # the subclasses define how to read
+        return reader.parse_result([as_generation(answer)])
 
     async def _aread(self, answer: Any) -> Any:
-        return await self.aparse_result([as_generation(answer)])  # type: ignore[attr-defined]  # of the subclass
+        reader: Any = self
+        return await reader.aparse_result([as_generation(answer)])
 
     def invoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Any:
         """Return the value of an answer. Raises: OutputParserException if it can't be read."""
@@ -109,7 +111,8 @@ class BaseOutputParser(_Parser, BaseLLMOutputParser[T], ABC):
 
     async def aparse_result(self, result: list[Generation], *, partial: bool = False) -> T:
         """Return the value of the best candidate."""
-        if type(self).parse_result is not BaseOutputParser.parse_result:
+        own: Any = type(self)
+        if own.parse_result is not BaseOutputParser.parse_result:
             return self.parse_result(result, partial=partial)
         return await self.aparse(result[0].text)
 

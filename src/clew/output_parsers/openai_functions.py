@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
 
 from clew._kernel.partial_json import parse_json, parse_partial_json
 from clew.errors import OutputParserException
@@ -63,9 +63,10 @@ class PydanticOutputFunctionsParser(JsonOutputFunctionsParser):
 
         try:
             args = super().parse_result(result)
-            cls = self.pydantic_schema
+            cls: Any = self.pydantic_schema
             if isinstance(cls, dict):
-                cls = cls[result[0].message.additional_kwargs["function_call"]["name"]]  # type: ignore[attr-defined]  # ChatGeneration
+                generation: Any = result[0]
+                cls = cast("Any", cls)[generation.message.additional_kwargs["function_call"]["name"]]
             return cls.model_validate(args)
         except (OutputParserException, ValidationError) as error:
             if partial:

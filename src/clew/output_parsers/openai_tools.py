@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, TypeVar
+from typing import Any, TypeVar
 
-from pydantic import BaseModel, SkipValidation, ValidationError
+from pydantic import SkipValidation, ValidationError
 
 from clew._kernel.partial_json import parse_json, parse_partial_json
 from clew.errors import ModelRefusalError, OutputParserException
@@ -32,6 +32,7 @@ def parse_tool_call(
     if function is None:
         return None
     text = function.get("arguments")
+    args: Any
     try:
         if partial:
             args = parse_partial_json(text) if text else {}
@@ -73,7 +74,7 @@ def parse_tool_calls(
 
 def make_invalid_tool_call(raw_tool_call: dict[str, Any], error_msg: str | None) -> InvalidToolCall:
     """Return a raw call as an invalid one."""
-    function = raw_tool_call.get("function") or {}
+    function: dict[str, Any] = raw_tool_call.get("function") or {}
     return _invalid_tool_call(
         name=function.get("name"), args=function.get("arguments"), id=raw_tool_call.get("id"), error=error_msg
     )
@@ -87,14 +88,11 @@ def create_tool_call(*, name: str, args: dict[str, Any], id: str | None) -> Tool
 def raise_if_refused(message: Any) -> None:
     """Raise ModelRefusalError if the message is a refusal."""
     refusal = message.additional_kwargs.get("refusal")
-    if not refusal and isinstance(message.content, list):
-        refusal = next((block.get("refusal") for block in message.content if _is_refusal(block)), None)
+    blocks: list[Any] = message.content if not isinstance(message.content, str) else []
+    found = [block["refusal"] for block in blocks if not isinstance(block, str) and block.get("type") == "refusal"]
+    refusal = refusal or "".join(found)
     if refusal:
         raise ModelRefusalError(f"the model declined: {refusal}")
-
-
-def _is_refusal(block: Any) -> bool:
-    return isinstance(block, dict) and block.get("type") == "refusal"  # pyright: ignore[reportUnknownMemberType]
 
 
 class JsonOutputToolsParser(BaseCumulativeTransformOutputParser[Any]):
@@ -150,7 +148,7 @@ def _partial_call(fragment: Any) -> dict[str, Any] | None:
     if not name:
         return None
     try:
-        args = parse_partial_json(text) if text else {}
+        args: Any = parse_partial_json(text) if text else {}
     except ValueError:
         return None
     return {"name": name, "args": args, "id": fragment.get("id")} if isinstance(args, dict) else None
@@ -183,7 +181,7 @@ class PydanticToolsParser(JsonOutputToolsParser):
     Raises: OutputParserException for an unknown tool or arguments that don't fit.
     """
 
-    tools: Annotated[list[Any], SkipValidation()]
+    tools: SkipValidation[list[Any]]
 
     def parse_result(self, result: list[Generation], *, partial: bool = False) -> Any:
         """Return the objects of the best candidate."""
@@ -209,18 +207,16 @@ class PydanticToolsParser(JsonOutputToolsParser):
         cls: Any = by_name.get(call["name"])
         if cls is None:
             raise OutputParserException(f"the model called {call['name']!r}; known are {sorted(by_name)}")
-        if not isinstance(call["args"], dict):
-            raise OutputParserException(f"the arguments of {call['name']!r} are no object: {call['args']!r}")
+        args: Any = call["args"]
         try:
-            return cls.model_validate(call["args"]) if hasattr(cls, "model_validate") else cls(**call["args"])
+            return cls.model_validate(args) if hasattr(cls, "model_validate") else cls(**args)
         except (ValidationError, TypeError) as error:
             raise OutputParserException(
-                f"the arguments of {call['name']!r} don't fit: {error}", llm_output=str(call["args"])
+                f"the arguments of {call['name']!r} don't fit: {error}", llm_output=str(args)
             ) from error
 
 
 def tool_name(tool: Any) -> str:
     """The name under which a model knows a class: its title if it has one, else its own."""
-    if isinstance(tool, type) and issubclass(tool, BaseModel):
-        return tool.model_config.get("title") or tool.__name__
-    return getattr(tool, "name", None) or tool.__name__
+    title = getattr(tool, "model_config", {}).get("title")
+    return title or getattr(tool, "name", None) or tool.__name__

@@ -87,7 +87,7 @@ def _environment() -> Any:
 
         def is_safe_attribute(self, obj: Any, attr: str, value: Any) -> bool:
             if isinstance(obj, own):
-                return super().is_safe_attribute(obj, attr, value)
+                return base.is_safe_attribute(self, obj, attr, value)
             return isinstance(obj, dict) and attr in ("items", "keys", "values", "get")
 
         def call_binop(self, context: Any, operator: str, left: Any, right: Any) -> Any:
@@ -96,6 +96,6 @@ def _environment() -> Any:
                 for a, b in ((left, right), (right, left))
             ):
                 raise ValueError(f"{operator} makes too much in a template")
-            return super().call_binop(context, operator, left, right)
+            return base.call_binop(self, context, operator, left, right)
 
     return Environment(autoescape=False)

@@ -36,7 +36,7 @@ class MessagesPlaceholder(BaseMessagePromptTemplate):
     n_messages: int | None = Field(default=None, gt=0)
 
     def __init__(self, variable_name: str, *, optional: bool = False, **kwargs: Any) -> None:
-        super().__init__(variable_name=variable_name, optional=optional, **kwargs)
+        super().__init__(**{"variable_name": variable_name, "optional": optional, **kwargs})
 
     @property
     def input_variables(self) -> list[str]:
@@ -52,10 +52,8 @@ class MessagesPlaceholder(BaseMessagePromptTemplate):
     def _into(self, values: Mapping[str, Any], out: list[BaseMessage]) -> None:
         given: Any = values.get(self.variable_name, []) if self.optional else values[self.variable_name]
         if isinstance(given, (str, BaseMessage, Mapping)) or not isinstance(given, Sequence):
-            raise ValueError(
-                f"the variable {self.variable_name!r} should be a list of messages, "
-                f"it is {type(given).__name__}: {given!r}"
-            )
+            kind = type(cast("object", given)).__name__
+            raise ValueError(f"the variable {self.variable_name!r} should be a list of messages, not {kind}: {given!r}")
         messages = convert_to_messages(cast("Sequence[Any]", given))
         out.extend(messages if self.n_messages is None else messages[-self.n_messages :])
 
@@ -173,7 +171,7 @@ class _RoleTemplate(BaseMessagePromptTemplate):
         cached = self.__dict__.get("_read")
         if cached is None or cached[0] is not self.prompt:
             data = [_as_data(part) for part in cast("list[Any]", self.prompt)]
-            cached = self.__dict__["_read"] = (self.prompt, compile_data(data, self.template_format))
+            cached = vars(self)["_read"] = (self.prompt, compile_data(data, self.template_format))
         return cached[1]
 
     @property
@@ -215,13 +213,15 @@ class _RoleTemplate(BaseMessagePromptTemplate):
 
 
 def _with_type(block: Any) -> Any:
-    if isinstance(block, dict) and "type" not in block:
-        kind = "text" if "text" in block else "image_url" if "image_url" in block else None
-        if kind is not None:
-            block = {"type": kind, **cast("dict[str, Any]", block)}
-    if isinstance(block, dict) and block.get("type") == "image_url" and isinstance(block.get("image_url"), str):  # pyright: ignore[reportUnknownMemberType]
-        block = {**block, "image_url": {"url": block["image_url"]}}
-    return block  # pyright: ignore[reportUnknownVariableType] - data
+    if not isinstance(block, dict):
+        return block
+    members = cast("dict[str, Any]", block)
+    kind = members.get("type") or ("text" if "text" in members else "image_url" if "image_url" in members else None)
+    if kind is not None:
+        members = {"type": kind, **members}
+    if kind == "image_url" and isinstance(members.get("image_url"), str):
+        members = {**members, "image_url": {"url": members["image_url"]}}
+    return members
 
 
 def _as_data(part: Any) -> Any:

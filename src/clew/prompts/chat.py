@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any, cast
 from pydantic import Field, field_validator
 
 from clew.messages.base import BaseMessage
-from clew.messages.human import HumanMessage
 from clew.prompt_values import ChatPromptValue, ImageURL, PromptValue
 from clew.prompts._messages import (
     AIMessagePromptTemplate,
@@ -48,7 +47,6 @@ _TEMPLATES: dict[str, Any] = {
     "system": SystemMessagePromptTemplate,
     "developer": SystemMessagePromptTemplate,
 }
-_OF_CLASS: dict[Any, str] = {}
 
 
 class BaseChatPromptTemplate(BasePromptTemplate[str], ABC):
@@ -117,14 +115,14 @@ class ChatPromptTemplate(BaseChatPromptTemplate):
             raise ValueError(f"the messages need {sorted(names)}, input_variables says {sorted(given)}")
         kwargs.pop("optional_variables", None)
         types = dict.fromkeys(optional, list[Any]) | dict(kwargs.pop("input_types", None) or {})
-        super().__init__(
-            messages=parts,
-            input_variables=sorted(names),
-            optional_variables=sorted(name for name in optional if name not in partial),
-            partial_variables=partial,
-            input_types=types,
-            **kwargs,
-        )
+        members: dict[str, Any] = {
+            "messages": parts,
+            "input_variables": sorted(names),
+            "optional_variables": sorted(name for name in optional if name not in partial),
+            "partial_variables": partial,
+            "input_types": types,
+        }
+        super().__init__(**members, **kwargs)
 
     @field_validator("messages")
     @classmethod
@@ -272,10 +270,10 @@ def _of_role(role: Any, template: Any, format: PromptTemplateFormat, trusted: bo
     if role == "placeholder":
         return _placeholder(template)
     if isinstance(role, type) and issubclass(role, BaseMessage):
-        role = "human" if issubclass(role, HumanMessage) else role("").type
-    if isinstance(template, BasePromptTemplate):
-        return _TEMPLATES[role](prompt=template)
-    cls = _TEMPLATES.get(role)
+        role = role("").type
+    cls = _TEMPLATES.get(cast("str", role))
+    if cls is not None and isinstance(template, BasePromptTemplate):
+        return cls(prompt=template)
     if cls is None:
         known = ", ".join([*_TEMPLATES, "placeholder"])
         raise ValueError(f"unknown message role {role!r}: use {known} (ChatMessagePromptTemplate takes any role)")

@@ -71,4 +71,8 @@ class DictPromptTemplate(RunnableSerializable[Any, Any]):
 
     def invoke(self, input: Any, config: Any = None, **kwargs: Any) -> dict[str, Any]:
         """Return the dict for these variables."""
-        return self._call_with_config(lambda values: self.format(**values), input, config, run_type="prompt")
+
+        def body(values: dict[str, Any]) -> dict[str, Any]:
+            return self.format(**values)
+
+        return self._call_with_config(body, input, config, run_type="prompt")

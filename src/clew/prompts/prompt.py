@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from pydantic import model_validator
 
@@ -30,9 +30,9 @@ class PromptTemplate(StringPromptTemplate):
     @model_validator(mode="before")
     @classmethod
     def _read_variables(cls, values: Any) -> Any:
-        if not isinstance(values, dict) or values.get("template") is None:
-            return values  # pyright: ignore[reportUnknownVariableType] - pydantic reports what is missing
-        members: dict[str, Any] = {**values}
+        if not isinstance(values, dict) or "template" not in values:
+            return cast("Any", values)  # pydantic reports what is missing
+        members: dict[str, Any] = {**cast("dict[str, Any]", values)}
         partial: dict[str, Any] = members.get("partial_variables") or {}
         format = members.get("template_format", "f-string")
         compiled = compile_template(members["template"], format, trusted=bool(members.get("trusted")))
@@ -65,7 +65,7 @@ class PromptTemplate(StringPromptTemplate):
             or compiled.trusted is not self.trusted
         ):
             compiled = compile_template(self.template, self.template_format, trusted=self.trusted)
-            self.__dict__["_read"] = compiled
+            vars(self)["_read"] = compiled
         return compiled
 
     def _text(self, values: Mapping[str, Any]) -> str:

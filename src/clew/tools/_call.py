@@ -164,8 +164,9 @@ async def alimited(tool: BaseTool, arguments: dict[str, Any]) -> Any:
     """Await a tool's function as long as its timeout says, then cancel it. Raises: ToolTimeoutError."""
     import asyncio
 
+    clock = asyncio.timeout(tool.timeout)
     try:
-        async with asyncio.timeout(tool.timeout) as clock:
+        async with clock:
             return await tool._arun(**arguments)  # pyright: ignore[reportPrivateUsage] - same package
     except TimeoutError:
         if clock.expired():

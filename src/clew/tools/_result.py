@@ -88,19 +88,22 @@ def _converted(value: Any) -> Any:
     if isinstance(value, (bytes, bytearray, memoryview)):
         import base64
 
-        return base64.b64encode(value).decode()
-    for method, kwargs in (("isoformat", {}), ("model_dump", {"mode": "json"}), ("tolist", {})):
-        convert = getattr(value, method, None)
-        if callable(convert) and not isinstance(value, type):
-            return convert(**kwargs)
-    if hasattr(value, "__dataclass_fields__") and not isinstance(value, type):
-        return {name: getattr(value, name) for name in value.__dataclass_fields__}
-    enum = sys.modules.get("enum")
-    if enum is not None and isinstance(value, enum.Enum):
-        return value.value
-    if hasattr(value, "__struct_fields__"):
-        return {name: getattr(value, name) for name in value.__struct_fields__}
-    return value
+        return base64.b64encode(bytes(cast("bytes", value))).decode()
+    return value if isinstance(value, type) else _converted_object(value)
+
+
+def _converted_object(value: Any) -> Any:
+    if callable(convert := getattr(value, "isoformat", None)):  # dates and times
+        return convert()
+    if callable(convert := getattr(value, "model_dump", None)):  # pydantic
+        return convert(mode="json")
+    if callable(convert := getattr(value, "tolist", None)):  # numpy
+        return convert()
+    names: Any = getattr(value, "__dataclass_fields__", None) or getattr(value, "__struct_fields__", None)
+    if names is not None:
+        return {name: getattr(value, name) for name in names}
+    enum: Any = sys.modules.get("enum")
+    return value.value if enum is not None and isinstance(value, enum.Enum) else value
 
 
 def _plain(value: Any, above: set[int]) -> Any:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import inspect
 from abc import abstractmethod
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Annotated, Any, Literal, cast
+from typing import TYPE_CHECKING, Any, Literal, cast
 
 from pydantic import BaseModel, Field, SkipValidation, ValidationError
 
@@ -48,7 +48,7 @@ class BaseTool(RunnableSerializable[Any, Any]):
 
     name: str  # pyright: ignore[reportIncompatibleVariableOverride, reportGeneralTypeIssues] - required here
     description: str
-    args_schema: Annotated[Any, SkipValidation()] = Field(default=None, description="the tool's arguments")
+    args_schema: SkipValidation[Any] = Field(default=None, description="the tool's arguments")
     return_direct: bool = False
     verbose: bool = False
     callbacks: Any = Field(default=None, exclude=True)
@@ -103,7 +103,7 @@ class BaseTool(RunnableSerializable[Any, Any]):
         plan = self._plan()
         cached = self.__dict__.get("_described")
         if cached is None or cached[0] is not plan:
-            cached = self.__dict__["_described"] = (plan, visible_parameters(plan.schema, plan.hidden))
+            cached = vars(self)["_described"] = (plan, visible_parameters(plan.schema, plan.hidden))
         return {"name": self.name, "description": self.description, "parameters": cached[1]}
 
     def _function(self) -> Callable[..., Any]:
@@ -114,7 +114,7 @@ class BaseTool(RunnableSerializable[Any, Any]):
         """What is known of the function, for schemas that are made from it."""
         known = self.__dict__.get("_read")
         if known is None:
-            known = self.__dict__["_read"] = Signature(self._function(), self.name)
+            known = vars(self)["_read"] = Signature(self._function(), self.name)
         return known
 
     def _schema(self) -> Any:
@@ -129,7 +129,7 @@ class BaseTool(RunnableSerializable[Any, Any]):
         plan = self.__dict__.get("_planned")
         schema = self.__dict__.get("args_schema")
         if plan is None or plan.schema is not schema:
-            plan = self.__dict__["_planned"] = Plan(self, self._schema(), self._function())
+            plan = vars(self)["_planned"] = Plan(self, self._schema(), self._function())
         return plan
 
     # -- what own tools define
@@ -239,8 +239,9 @@ class BaseTool(RunnableSerializable[Any, Any]):
         """(arguments, id of the call or None) of what the tool was invoked with."""
         if type(input) is dict:
             if "args" in input and input.get("type") == "tool_call":  # pyright: ignore[reportUnknownMemberType]
-                return input["args"], cast("dict[str, Any]", input).get("id") or ""
-            return input, None  # pyright: ignore[reportUnknownVariableType]
+                call = cast("dict[str, Any]", input)
+                return call["args"], call.get("id") or ""
+            return cast("Any", input), None
         return plan.as_mapping(input, self.name), None
 
     def _work(self, arguments: dict[str, Any]) -> Any:
@@ -263,10 +264,10 @@ class BaseTool(RunnableSerializable[Any, Any]):
         """Return the result in the form that the caller wants."""
         artifact = None
         if self.response_format == "content_and_artifact" and not is_final(output):
-            if not isinstance(output, tuple) or len(cast("tuple[Any, ...]", output)) != 2:
+            if type(output) is not tuple or len(cast("tuple[Any, ...]", output)) != 2:
                 raise ValueError(
                     f"the tool {self.name!r} has response_format='content_and_artifact', so it returns a pair "
-                    f"(content, artifact), not {type(output).__name__}"
+                    f"(content, artifact), not {type(cast('object', output)).__name__}"
                 )
             output, artifact = cast("tuple[Any, Any]", output)
         if call_id is None:

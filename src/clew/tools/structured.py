@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import inspect
 from collections.abc import Awaitable, Callable
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import SkipValidation
 from typing_extensions import is_typeddict
@@ -26,8 +26,8 @@ class StructuredTool(BaseTool):
     """
 
     description: str = ""
-    func: Annotated[Callable[..., Any] | None, SkipValidation()] = None
-    coroutine: Annotated[Callable[..., Awaitable[Any]] | None, SkipValidation()] = None
+    func: SkipValidation[Callable[..., Any] | None] = None
+    coroutine: SkipValidation[Callable[..., Awaitable[Any]] | None] = None
 
     def _function(self) -> Callable[..., Any]:
         function = self.func or self.coroutine
@@ -90,16 +90,16 @@ class StructuredTool(BaseTool):
             response_format=response_format,
             **kwargs,
         )
-        made.__dict__["_read"] = signature
+        vars(made)["_read"] = signature
         if schema is None:
-            del made.__dict__["args_schema"]  # made from the signature when it is first asked for
+            del vars(made)["args_schema"]  # made from the signature when it is first asked for
         return made
 
     def __getattr__(self, item: str) -> Any:
         if item == "args_schema":
             signature = self._signature()
             assert signature is not None  # a StructuredTool always has a function
-            self.__dict__["args_schema"] = signature.model
+            vars(self)["args_schema"] = signature.model
             return signature.model
         return super().__getattr__(item)  # type: ignore[misc]  # pydantic hides it from type checkers
 
@@ -134,7 +134,7 @@ class Tool(StructuredTool):
 
         plan = self.__dict__.get("_planned")
         if plan is None or plan.schema is not self._schema():
-            plan = self.__dict__["_planned"] = Plan(self, self._schema(), self._function())
+            plan = vars(self)["_planned"] = Plan(self, self._schema(), self._function())
         return plan
 
     def _taken_apart(self, plan: Plan, input: Any) -> tuple[Any, str | None]:

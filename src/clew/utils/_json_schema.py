@@ -30,7 +30,7 @@ def dereference_refs(
                 return dict(members)
             target = walk(_resolve(ref, root), (*path, ref))
             rest = {key: walk(item, path) for key, item in members.items() if key != "$ref"}
-            return {**target, **rest} if isinstance(target, dict) else target
+            return {**cast("dict[str, Any]", target), **rest} if isinstance(target, dict) else target
         return {key: item if key in skipped else walk(item, path) for key, item in members.items()}
 
     out = walk(schema_obj, ())
@@ -74,7 +74,7 @@ def _resolve(ref: str, root: dict[str, Any]) -> Any:
     for part in ref[2:].split("/"):
         part = part.replace("~1", "/").replace("~0", "~")
         try:
-            value = value[part] if isinstance(value, dict) else value[int(part)]
+            value = cast("dict[str, Any]", value)[part] if isinstance(value, dict) else value[int(part)]
         except (KeyError, IndexError, ValueError) as error:
             raise ValueError(f"the reference {ref!r} points to nothing") from error
     return value

@@ -11,9 +11,9 @@ import inspect
 import sys
 import typing
 from collections.abc import Callable, Iterable
-from typing import Annotated, Any, get_args, get_origin
+from typing import Annotated, Any, cast, get_args, get_origin
 
-from pydantic import BaseModel, ConfigDict, create_model
+from pydantic import BaseModel, ConfigDict, Field, create_model
 from pydantic.fields import FieldInfo
 
 from clew.utils._docstring import parse_docstring
@@ -174,23 +174,19 @@ def build_model(name: str, fields: dict[str, tuple[Any, Any, str | None]], doc: 
     A name that a model can't have (a leading underscore, a method of BaseModel) is kept as the field's alias.
     """
     members: dict[str, Any] = {}
-    for given, (hint, default, description) in fields.items():
+    for given, (kind, default, description) in fields.items():
+        hint: Any = kind
         described = _annotated_text(hint)
-        field = FieldInfo.from_annotation(hint) if isinstance(default, type(...)) else _with_default(hint, default)
-        if field.description is None:
-            field.description = described or description
         attribute = given
         if given in _TAKEN or given.startswith("_"):
             attribute = f"arg_{given.lstrip('_')}"
-            field = FieldInfo.merge_field_infos(field, alias=given, validation_alias=given, serialization_alias=given)
+            hint = cast("Any", Annotated)[kind, Field(alias=given)]
+        required = isinstance(default, type(...))
+        field = FieldInfo.from_annotation(hint) if required else FieldInfo.from_annotated_attribute(hint, default)
+        if field.description is None:
+            field.description = described or description
         members[attribute] = (hint if not isinstance(hint, type(None)) else Any, field)
     return create_model(name, __base__=ArgsModel, __doc__=doc or None, **members)
-
-
-def _with_default(hint: Any, default: Any) -> FieldInfo:
-    if isinstance(default, FieldInfo):
-        return FieldInfo.from_annotated_attribute(hint, default)
-    return FieldInfo.from_annotated_attribute(hint, default)
 
 
 def _annotated_text(hint: Any) -> str | None:

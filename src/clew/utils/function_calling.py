@@ -63,7 +63,7 @@ def convert_to_openai_function(
             raise ValueError(f"{out['name']!r} says strict={out['strict']}, the call says strict={strict}")
         out["strict"] = strict
         if strict:
-            parameters = out.get("parameters") or {"type": "object", "properties": {}}
+            parameters: dict[str, Any] = out.get("parameters") or {"type": "object", "properties": {}}
             out["parameters"] = strict_schema(parameters)
     return out
 
@@ -84,10 +84,11 @@ def convert_to_openai_tool(
             return given
         if kind == "function" and isinstance(given.get("function"), dict):
             return {**given, "function": convert_to_openai_function(given["function"], strict=strict)}
-    custom = getattr(tool, "metadata", None)
-    if isinstance(custom, dict) and custom.get("type") == "custom_tool":  # pyright: ignore[reportUnknownMemberType]
-        return {"type": "custom", "name": tool.name, "description": tool.description or ""}
-    return {"type": "function", "function": convert_to_openai_function(tool, strict=strict)}
+    any_tool = cast("Any", tool)
+    about: dict[str, Any] = getattr(any_tool, "metadata", None) or {}
+    if about.get("type") == "custom_tool":
+        return {"type": "custom", "name": any_tool.name, "description": any_tool.description or ""}
+    return {"type": "function", "function": convert_to_openai_function(any_tool, strict=strict)}
 
 
 def convert_to_json_schema(schema: Any, *, strict: bool | None = None) -> dict[str, Any]:
@@ -153,23 +154,27 @@ def _from_dict(given: dict[str, Any]) -> dict[str, Any]:
     )
 
 
+def _is_record(cls: Any) -> bool:
+    """Whether a class is a TypedDict or a plain dataclass."""
+    return is_typeddict(cls) or (hasattr(cls, "__dataclass_fields__") and not hasattr(cls, "model_json_schema"))
+
+
 def _from_class(cls: Any) -> dict[str, Any]:
-    if is_typeddict(cls) or (dataclasses.is_dataclass(cls) and not hasattr(cls, "model_json_schema")):
-        model: Any = model_of_class(cls)
-        name, description = cls.__name__, parse_docstring(_own_doc(cls))[0]
-    elif issubclass(cls, BaseModel):
-        model = cls
-        name = cls.model_config.get("title") or cls.__name__
+    name: str = cls.__name__
+    if _is_record(cls):
+        schema: dict[str, Any] = model_of_class(cls).model_json_schema()
+        description = parse_docstring(_own_doc(cls))[0]
+    elif hasattr(cls, "model_json_schema"):
+        schema = cls.model_json_schema()
+        name = cls.model_config.get("title") or name
         description = _model_doc(cls)
-    elif hasattr(cls, "model_json_schema") or hasattr(cls, "schema"):  # pydantic 1
+    elif hasattr(cls, "schema"):  # pydantic 1
         schema = cls.schema()
-        name, description = schema.get("title", cls.__name__), schema.get("description", "")
-        return {"name": name, "description": description, "parameters": parameters_of(schema)}
+        description = schema.get("description", "")
     else:
         raise ValueError(
-            f"can't describe the class {cls.__name__} to a model: use a pydantic class, a TypedDict or a dataclass"
+            f"can't describe the class {name} to a model: use a pydantic class, a TypedDict or a dataclass"
         )
-    schema = model.model_json_schema()
     described = parse_docstring(_own_doc(cls))[1]
     parameters = parameters_of(schema)
     for key, text in described.items():
@@ -181,7 +186,7 @@ def _from_class(cls: Any) -> dict[str, Any]:
 def _own_doc(cls: Any) -> str | None:
     """The docstring that the class was written with, not one made by a decorator or inherited."""
     doc = cls.__dict__.get("__doc__")
-    if not isinstance(doc, str) or (dataclasses.is_dataclass(cls) and doc.startswith(f"{cls.__name__}(")):
+    if not isinstance(doc, str) or (hasattr(cls, "__dataclass_fields__") and doc.startswith(f"{cls.__name__}(")):
         return None
     return doc
 
@@ -204,7 +209,7 @@ def model_of_class(cls: Any) -> type[BaseModel]:
     hints = hints_of(cls)
     described = parse_docstring(_own_doc(cls))[1]
     fields: dict[str, tuple[Any, Any, str | None]] = {}
-    if dataclasses.is_dataclass(cls):
+    if hasattr(cls, "__dataclass_fields__"):
         for field in dataclasses.fields(cls):
             default: Any = ...
             if field.default is not dataclasses.MISSING:
@@ -255,7 +260,7 @@ def _inner(kind: Any) -> Any:
     origin = get_origin(kind)
     if origin is type(int | str):
         return typing.Union[inner]  # noqa: UP007 - built at run time
-    return kind.copy_with(inner) if hasattr(kind, "copy_with") else cast("Any", origin)[inner]
+    return kind.copy_with(inner) if hasattr(kind, "copy_with") else origin[inner]
 
 
 def _from_callable(function: Callable[..., Any]) -> dict[str, Any]:
@@ -272,8 +277,7 @@ def _from_callable(function: Callable[..., Any]) -> dict[str, Any]:
 
 def visible_parameters(model: Any, injected: Any = ()) -> dict[str, Any]:
     """Return the JSON Schema of a model's fields, without those that are injected."""
-    schema = model if isinstance(model, dict) else _schema_of(model, injected)
-    return parameters_of(cast("dict[str, Any]", schema))
+    return parameters_of(cast("dict[str, Any]", model) if isinstance(model, dict) else _schema_of(model, injected))
 
 
 def _schema_of(model: Any, injected: Any) -> dict[str, Any]:
