@@ -320,7 +320,7 @@ async def _fresh(
         raw = codec.encode(input)
     except SerializationError as error:
         raise SerializationError(f"the input of {workflow.name!r} can't be saved: {error}", path=error.path) from error
-    values[START], rows = start.values.write(raw)
+    values[START] = raw  # inline whatever its size: no later checkpoint refers to it
     metadata = _metadata(config, codec)
     start.body = R.Body(
         now, "input", -1 if body is None else body.step + 1, values, workflow.name, metadata,
@@ -332,7 +332,7 @@ async def _fresh(
     if start.idempotency is not None:
         notes.append((start.idempotency, codec.seal(place.thread_id, codec.encode((row.id, None)))))
     batch = Batch(
-        checkpoint=row, values=rows, records=((row.id, 0, begin),), notes=notes, state=(RUNNING, workflow.name, b"")
+        checkpoint=row, records=((row.id, 0, begin),), notes=notes, state=(RUNNING, workflow.name, b"")
     )
     await start.io.commit(place, batch)
     root.at = root.run_id = row.id

@@ -1,5 +1,7 @@
 """The journal in one SQLite file: five tables, append-only but for the row of each place.
 
+A record's row number is that of its checkpoint and its place among its records, so they lie together with no index.
+
 One connection, one lock: every commit is a short immediate transaction, and commits that wait for the lock go together
 in the next one. The connection never waits inside SQLite for another process; we do, outside, with growing pauses, so
 an event loop can leave instead. A forked child opens the file anew.
@@ -28,9 +30,10 @@ SCHEMA = (
         changed REAL NOT NULL, UNIQUE (thread_id, ns))""",
     """CREATE TABLE IF NOT EXISTS clew_checkpoints (
         c INTEGER PRIMARY KEY, p INTEGER NOT NULL, id BLOB NOT NULL, parent BLOB, body BLOB NOT NULL, UNIQUE (p, id))""",
-    "CREATE TABLE IF NOT EXISTS clew_records (c INTEGER, n INTEGER, body BLOB NOT NULL, PRIMARY KEY (c, n)) WITHOUT ROWID",
+    "CREATE TABLE IF NOT EXISTS clew_records (r INTEGER PRIMARY KEY, body BLOB NOT NULL)",
     """CREATE TABLE IF NOT EXISTS clew_values (
-        p INTEGER, chain INTEGER, n INTEGER, body BLOB NOT NULL, PRIMARY KEY (p, chain, n)) WITHOUT ROWID""",
+        v INTEGER PRIMARY KEY, p INTEGER NOT NULL, chain INTEGER NOT NULL, n INTEGER NOT NULL, body BLOB NOT NULL,
+        UNIQUE (p, chain, n))""",
     "CREATE TABLE IF NOT EXISTS clew_notes (p INTEGER, key TEXT, body BLOB NOT NULL, PRIMARY KEY (p, key)) WITHOUT ROWID",
 )
 PLACE = "p, thread_id, ns, token, owner, expires, state, name, info, head, changed"
@@ -60,14 +63,23 @@ def _text(stored: bytes | str | None) -> str | None:
     return f"{text[:8]}-{text[8:12]}-{text[12:16]}-{text[16:20]}-{text[20:]}"
 
 
-class _Key:
-    """Row numbers that were met: of the place, and of its checkpoints."""
+_SHIFT = 32  # a checkpoint has room for so many bits of records
 
-    __slots__ = ("checkpoints", "p")
+
+def _span(c: int) -> tuple[int, int]:
+    """Return the first and last row number of a checkpoint's records."""
+    return c << _SHIFT, (c + 1 << _SHIFT) - 1
+
+
+class _Key:
+    """Row numbers that were met: of the place, of its checkpoints, and of the next record of each."""
+
+    __slots__ = ("checkpoints", "next", "p")
 
     def __init__(self, p: int) -> None:
         self.p = p
         self.checkpoints: dict[str, int] = {}
+        self.next: dict[int, int] = {}
 
 
 class SqliteJournal:
@@ -190,11 +202,13 @@ class SqliteJournal:
                 or batch.state is not None or batch.drops or batch.release or batch.head is not None:  # fmt: skip
             return False
         checkpoint_id, n, body = batch.records[0]
-        c = place.key.checkpoints.get(checkpoint_id)
-        if c is None or n < 0:
+        key: _Key = place.key
+        c = key.checkpoints.get(checkpoint_id)
+        r = None if c is None else key.next.get(c)
+        if c is None or r is None or n < 0:
             return False
-        arguments = (c, n, body, place.key.p, place.token)
-        sql = "INSERT OR IGNORE INTO clew_records SELECT ?, ?, ? FROM clew_places WHERE p = ? AND token = ?"
+        arguments = (r, body, key.p, place.token)
+        sql = "INSERT INTO clew_records SELECT ?, ? FROM clew_places WHERE p = ? AND token = ?"
         try:
             done = connection.execute(sql, arguments)
         except sqlite3.OperationalError as error:
@@ -202,9 +216,9 @@ class SqliteJournal:
                 raise
             done = self._retry(lambda: connection.execute(sql, arguments))
         if done.rowcount == 0:
-            found = connection.execute("SELECT token FROM clew_places WHERE p = ?", (place.key.p,)).fetchone()
-            if found is None or found[0] != place.token:
-                job.error = Fenced()
+            job.error = Fenced()
+        else:
+            key.next[c] = r + 1
         return True
 
     def _apply(self, connection: sqlite3.Connection, place: Place, batch: Batch) -> None:
@@ -221,8 +235,9 @@ class SqliteJournal:
         for dropped in batch.drops:
             c = self._checkpoint(connection, key, dropped)
             if c is not None:
-                connection.execute("DELETE FROM clew_records WHERE c = ?", (c,))
+                connection.execute("DELETE FROM clew_records WHERE r BETWEEN ? AND ?", _span(c))
                 connection.execute("DELETE FROM clew_checkpoints WHERE c = ?", (c,))
+                key.next.pop(c, None)
                 key.checkpoints.pop(dropped, None)
         if batch.checkpoint is not None:
             row = batch.checkpoint
@@ -232,23 +247,27 @@ class SqliteJournal:
                 (p, _id(row.id), _id(row.parent), row.body),
             ).fetchone()[0]
             key.checkpoints[row.id] = c
+            key.next.setdefault(c, c << _SHIFT)
             sets.append("head = ?")
             arguments.append(c)
         if batch.head is not None:
             sets.append("head = ?")
             arguments.append(self._checkpoint(connection, key, batch.head) if batch.head else None)
-        for checkpoint_id, n, body in batch.records:
+        for checkpoint_id, _, body in batch.records:
             c = self._checkpoint(connection, key, checkpoint_id)
             if c is None:
                 raise StorageError(f"there is no checkpoint {checkpoint_id!r} to write beside", backend="sqlite")
-            if n < 0:
-                n = connection.execute("SELECT coalesce(max(n) + 1, 0) FROM clew_records WHERE c = ?", (c,)).fetchone()[0]
-            connection.execute("INSERT OR IGNORE INTO clew_records VALUES (?, ?, ?)", (c, n, body))
+            r = key.next.get(c) if place.token else None
+            if r is None:
+                last = connection.execute("SELECT max(r) FROM clew_records WHERE r BETWEEN ? AND ?", _span(c)).fetchone()[0]
+                r = c << _SHIFT if last is None else last + 1
+            connection.execute("INSERT INTO clew_records VALUES (?, ?)", (r, body))
+            key.next[c] = r + 1
         for chain, n, body in batch.values:
             if n < 0:
                 connection.execute("DELETE FROM clew_values WHERE p = ? AND chain = ?", (p, chain))
             else:
-                connection.execute("INSERT OR REPLACE INTO clew_values VALUES (?, ?, ?, ?)", (p, chain, n, body))
+                connection.execute("INSERT OR REPLACE INTO clew_values (p, chain, n, body) VALUES (?, ?, ?, ?)", (p, chain, n, body))
         for name, body in batch.notes:
             if body is None:
                 connection.execute("DELETE FROM clew_notes WHERE p = ? AND key = ?", (p, name))
@@ -345,9 +364,8 @@ class SqliteJournal:
     def delete(self, thread_id: str) -> None:
         def remove(connection: sqlite3.Connection) -> None:
             for (p,) in connection.execute("SELECT p FROM clew_places WHERE thread_id = ?", (thread_id,)).fetchall():
-                connection.execute(
-                    "DELETE FROM clew_records WHERE c IN (SELECT c FROM clew_checkpoints WHERE p = ?)", (p,)
-                )
+                for (c,) in connection.execute("SELECT c FROM clew_checkpoints WHERE p = ?", (p,)).fetchall():
+                    connection.execute("DELETE FROM clew_records WHERE r BETWEEN ? AND ?", _span(c))
                 for table in ("clew_checkpoints", "clew_values", "clew_notes", "clew_places"):
                     connection.execute(f"DELETE FROM {table} WHERE p = ?", (p,))
 
@@ -368,8 +386,11 @@ class SqliteJournal:
                         "INSERT INTO clew_checkpoints (p, id, parent, body) VALUES (?, ?, ?, ?)", (new, one, parent, body)
                     ).lastrowid
                     numbers[c] = copied
-                    connection.execute("INSERT INTO clew_records SELECT ?, n, body FROM clew_records WHERE c = ?", (copied, c))
-                connection.execute("INSERT INTO clew_values SELECT ?, chain, n, body FROM clew_values WHERE p = ?", (new, p))
+                    offset = ((copied or 0) - c) << _SHIFT
+                    connection.execute(
+                        "INSERT INTO clew_records SELECT r + ?, body FROM clew_records WHERE r BETWEEN ? AND ?", (offset, *_span(c))
+                    )
+                connection.execute("INSERT INTO clew_values (p, chain, n, body) SELECT ?, chain, n, body FROM clew_values WHERE p = ?", (new, p))
                 connection.execute("INSERT INTO clew_notes SELECT ?, key, body FROM clew_notes WHERE p = ?", (new, p))
                 connection.execute(
                     "UPDATE clew_places SET state = ?, name = ?, info = ?, head = ? WHERE p = ?",
@@ -399,9 +420,9 @@ class SqliteJournal:
             c, one, parent, body = found
             place.head = Row(_text(one) or "", _text(parent), body)
             key.checkpoints[place.head.id] = c
-            place.records = [
-                body for (body,) in connection.execute("SELECT body FROM clew_records WHERE c = ? ORDER BY n", (c,))
-            ]
+            rows = connection.execute("SELECT r, body FROM clew_records WHERE r BETWEEN ? AND ? ORDER BY r", _span(c)).fetchall()
+            place.records = [body for _, body in rows]
+            key.next[c] = rows[-1][0] + 1 if rows else c << _SHIFT
         return place
 
     def _reading(self, body: Callable[[sqlite3.Connection], Any]) -> Any:
@@ -452,15 +473,8 @@ class SqliteJournal:
         return self._reading(read)
 
     def records(self, thread_id: str, ns: str, checkpoint_id: str) -> list[bytes]:
-        def read(connection: sqlite3.Connection) -> list[bytes]:
-            rows = connection.execute(
-                "SELECT r.body FROM clew_records r JOIN clew_checkpoints USING (c) JOIN clew_places USING (p) "
-                "WHERE thread_id = ? AND ns = ? AND id = ? ORDER BY n",
-                (thread_id, ns, _id(checkpoint_id)),
-            )
-            return [body for (body,) in rows]
-
-        return self._reading(read)
+        place = self.load(thread_id, ns, checkpoint_id)
+        return [] if place is None else place.records
 
     def notes(self, thread_id: str, ns: str, prefix: str) -> dict[str, bytes]:
         def read(connection: sqlite3.Connection) -> dict[str, bytes]:
