@@ -10,6 +10,7 @@ from __future__ import annotations
 import functools
 import threading
 from typing import TYPE_CHECKING, Any
+from weakref import WeakKeyDictionary
 
 from clew._lazy import need
 from clew.chat_message_histories._codec import bound_text
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
 _guard = threading.Lock()
+_making = threading.Lock()
+_made: WeakKeyDictionary[Any, set[str]] = WeakKeyDictionary()  # the tables that exist, by engine
 _LOCK = "SELECT pg_advisory_xact_lock(hashtextextended(:session, 0))"
 
 
@@ -65,7 +68,6 @@ class AlchemyTable:
             mariadb_charset="utf8mb4",
         )
         self._session = self._rows.c[column]
-        self._made = False
 
     # -- what is said to the database -----------------------------------------------------------------
 
@@ -107,15 +109,38 @@ class AlchemyTable:
             connection.execute(table.insert().values(values))
         return True
 
+    # -- making the table -----------------------------------------------------------------------------
+
+    def _is_made(self) -> bool:
+        return self._rows.name in _made.setdefault(self.engine, set())
+
+    def _make(self) -> None:
+        try:
+            self._rows.metadata.create_all(self.engine, checkfirst=True)
+        except self._sa.exc.DBAPIError:  # another process was faster?
+            if not self._sa.inspect(self.engine).has_table(self._rows.name):
+                raise
+        _made[self.engine].add(self._rows.name)
+
+    async def _amake(self) -> None:
+        try:
+            async with self.engine.begin() as connection:
+                await connection.run_sync(self._rows.metadata.create_all, checkfirst=True)
+        except self._sa.exc.DBAPIError:
+            async with self.engine.begin() as connection:
+                if not await connection.run_sync(lambda c: self._sa.inspect(c).has_table(self._rows.name)):
+                    raise
+        _made[self.engine].add(self._rows.name)
+
     # -- blocking -------------------------------------------------------------------------------------
 
     def _run(self, work: Callable[[Any], Any]) -> Any:
         if self.asynchronous:
             raise TypeError("this history has an async engine: use the a… methods, or give a URL of a blocking driver")
         try:
-            if not self._made:
-                self._rows.metadata.create_all(self.engine, checkfirst=True)
-                self._made = True
+            if not self._is_made():
+                with _making:
+                    self._make()
             with self.engine.begin() as connection:
                 return work(connection)
         except self._sa.exc.SQLAlchemyError as error:
@@ -123,10 +148,9 @@ class AlchemyTable:
 
     async def _arun(self, work: Callable[[Any], Any]) -> Any:
         try:
+            if not self._is_made():
+                await self._amake()
             async with self.engine.begin() as connection:
-                if not self._made:
-                    await connection.run_sync(self._rows.metadata.create_all, checkfirst=True)
-                    self._made = True
                 return await connection.run_sync(work)
         except self._sa.exc.SQLAlchemyError as error:
             raise _wrapped(error) from error

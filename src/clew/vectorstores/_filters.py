@@ -117,9 +117,6 @@ def _is_number(value: Any) -> bool:
 
 
 def _found(metadata: Mapping[str, Any], path: tuple[str, ...]) -> Any:
-    whole = ".".join(path)
-    if whole in metadata:
-        return metadata[whole]
     here: Any = metadata
     for key in path:
         if not isinstance(here, dict) or key not in here:
