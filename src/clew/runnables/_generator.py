@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from clew._pool import cancel_requested, run_in_executor
 from clew.runnables._entry import child_config
 from clew.runnables._lambda import apaced, injected, is_async_generator, name_of_function, paced
-from clew.runnables._stream import astream_observed, closing, joined, once, stream_observed
+from clew.runnables._stream import astream_observed, joined, once, stream_observed
 from clew.runnables.base import Runnable
 from clew.runnables.config import ensure_config
 

@@ -136,18 +136,25 @@ def sequence_input(sequence: Any, config: RunnableConfig | None) -> type[BaseMod
 
 
 def sequence_output(sequence: Any, config: RunnableConfig | None) -> type[BaseModel]:
-    """Return the model of a sequence's output: that of its last step, picked from the one before if it picks."""
-    from clew.runnables.passthrough import RunnablePick
+    """Return the model of a sequence's output: that of its last step; an assign or pick works on the one before."""
+    return _output_of(sequence, len(sequence.steps) - 1, config)
 
-    last = sequence.steps[-1]
-    if isinstance(last, RunnablePick):
-        before = sequence.steps[-2].get_output_schema(config)
-        if not issubclass(before, RootModel):
-            fields = fields_of(before)
-            if isinstance(last.keys, str):
-                return model_of(sequence.get_name("Output"), fields.get(last.keys, (Any, None))[0])
-            return _made(sequence.get_name("Output"), {k: v for k, v in fields.items() if k in last.keys})
-    return last.get_output_schema(config)
+
+def _output_of(sequence: Any, position: int, config: RunnableConfig | None) -> type[BaseModel]:
+    from clew.runnables.passthrough import RunnableAssign, RunnablePick
+
+    step, name = sequence.steps[position], sequence.get_name("Output")
+    if position == 0 or not isinstance(step, (RunnableAssign, RunnablePick)):
+        return step.get_output_schema(config)
+    before = _output_of(sequence, position - 1, config)
+    if issubclass(before, RootModel):
+        return step.get_output_schema(config)
+    fields = fields_of(before)
+    if isinstance(step, RunnableAssign):
+        return _made(name, {**fields, **fields_of(step.mapper.get_output_schema(config))})
+    if isinstance(step.keys, str):
+        return model_of(name, fields.get(step.keys, (Any, None))[0])
+    return _made(name, {key: field for key, field in fields.items() if key in step.keys})
 
 
 def config_model(runnable: Any, include: Sequence[str]) -> type[BaseModel]:

@@ -157,11 +157,10 @@ def stream_observed(
     run = begin(get_callback_manager_for_config(full), owner, {"input": ""} if pieces else input, full, run_type)
     source = recorded(iter(input), taken) if pieces else input
     try:
-        with closing(body(source, without_own(full), run)) as chunks:
-            with closing(tapped(run, chunks)) as seen:
-                for chunk in seen:
-                    made.append(chunk)
-                    yield chunk
+        with closing(body(source, without_own(full), run)) as chunks, closing(tapped(run, chunks)) as seen:
+            for chunk in seen:
+                made.append(chunk)
+                yield chunk
     except GeneratorExit:
         _end(run, made, taken, pieces)
         raise
@@ -211,11 +210,10 @@ async def astream_observed(
     )
     source = recorded(aiter(input), taken) if pieces else input
     try:
-        async with closing(body(source, without_own(full), run)) as chunks:
-            async with closing(atapped(run, chunks)) as seen:
-                async for chunk in seen:
-                    made.append(chunk)
-                    yield chunk
+        async with closing(body(source, without_own(full), run)) as chunks, closing(atapped(run, chunks)) as seen:
+            async for chunk in seen:
+                made.append(chunk)
+                yield chunk
     except GeneratorExit:
         await _end(run, made, taken, pieces)
         raise

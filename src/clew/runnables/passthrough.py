@@ -9,7 +9,7 @@ from clew.runnables._entry import acall_observed, ain_context, call_observed, ch
 from clew.runnables._lambda import injected, is_async
 from clew.runnables._merge import amerged, merged
 from clew.runnables._parallel import AsyncShared, RunnableParallel, Shared
-from clew.runnables._stream import acollect, astream_observed, closing, collect, once, stream_observed
+from clew.runnables._stream import astream_observed, closing, collect, once, stream_observed
 from clew.runnables.base import Runnable
 from clew.runnables.config import ensure_config
 from clew.runnables.utils import AddableDict
@@ -51,6 +51,16 @@ class RunnablePassthrough(Runnable[Any, Any]):
 
     def __repr__(self) -> str:
         return "RunnablePassthrough()"
+
+    @property
+    def InputType(self) -> Any:
+        """The type that it was told, else anything."""
+        return Any if self.input_type is None else self.input_type
+
+    @property
+    def OutputType(self) -> Any:
+        """The type of its input."""
+        return self.InputType
 
     def invoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Any:
         """Return the input."""
@@ -262,6 +272,16 @@ class RunnablePick(Runnable[dict[str, Any], Any]):
     def __repr__(self) -> str:
         return f"RunnablePick({self.keys!r})"
 
+    @property
+    def InputType(self) -> Any:
+        """A dict."""
+        return dict[str, Any]
+
+    @property
+    def OutputType(self) -> Any:
+        """Whatever is in the dict."""
+        return Any
+
     def _pick(self, value: Any, _config: Any = None, _run: Any = None) -> Any:
         if not isinstance(value, dict):
             raise ValueError(f"pick() needs a dict as its input, got {type(value).__name__}")
@@ -308,6 +328,3 @@ class RunnablePick(Runnable[dict[str, Any], Any]):
                     yield picked
 
         return astream_observed(self, body, input, config, pieces=True)
-
-
-_ = acollect
