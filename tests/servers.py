@@ -315,12 +315,12 @@ def mariadb() -> Iterator[str]:
             yield f"mysql+pymysql://root@127.0.0.1:{port}/clew_test"
 
 
-# xllamacpp is a library: this child turns it into a server
+# xllamacpp is a library: this child turns it into a server. One thread: two would spin while others use the cores
 ENGINE = """
 import sys, time, xllamacpp
 p = xllamacpp.CommonParams()
 p.model.path, p.model_alias, p.port = sys.argv[1], {"smollm2"}, int(sys.argv[2])
-p.hostnames, p.n_ctx, p.n_parallel, p.cpuparams.n_threads = ["127.0.0.1"], 4096, 1, 2
+p.hostnames, p.n_ctx, p.n_parallel, p.cpuparams.n_threads = ["127.0.0.1"], 4096, 1, 1
 server = xllamacpp.Server(p)
 while True:
     time.sleep(3600)

@@ -51,6 +51,8 @@ def open_model(spec: str, script: str = SCRIPT, **options: Any) -> BaseChatModel
         return FakeListChatModel(responses=[script])
     from clew.chat_models import init_chat_model
 
+    if spec.startswith("local:"):
+        options.setdefault("threads", 1)  # on cores that others use too, two threads wait for each other all the time
     made: BaseChatModel = cast("Any", init_chat_model)(spec, **options)
     return made
 
