@@ -6,7 +6,7 @@ A parser takes text, a message, or the generations of a model. It reads `parse_r
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
 
 from clew.errors import OutputParserException
 from clew.messages.base import BaseMessage
@@ -111,8 +111,8 @@ class BaseOutputParser(_Parser, BaseLLMOutputParser[T], ABC):
 
     async def aparse_result(self, result: list[Generation], *, partial: bool = False) -> T:
         """Return the value of the best candidate."""
-        own: Any = type(self)
-        if own.parse_result is not BaseOutputParser.parse_result:
+        own, base = cast("tuple[Any, Any]", (type(self), BaseOutputParser))
+        if own.parse_result is not base.parse_result:
             return self.parse_result(result, partial=partial)
         return await self.aparse(result[0].text)
 
