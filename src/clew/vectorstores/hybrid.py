@@ -78,11 +78,18 @@ class HybridRetriever(BaseRetriever):
         ranked = sorted(scores.items(), key=lambda pair: -pair[1])[: self.k if k is None else k]
         return [(found[key], score) for key, score in ranked]
 
-    def add_turn(self, messages: Sequence[BaseMessage], **metadata: Any) -> list[str]:
-        """Store a turn, with the date and the turn's own text around each message, so that each finds its neighbours."""
-        when = metadata.pop("time", None) or time.time()
-        text = turn_text(messages, when)
-        return self.vectorstore.add_documents([Document(page_content=text, metadata={self.time_key: when, **metadata})])
+    def add_turn(
+        self, messages: Sequence[BaseMessage], *, before: Sequence[BaseMessage] = (), when: float | None = None, **metadata: Any
+    ) -> list[str]:
+        """Store a turn with its date and the end of the turn before it; return the ids.
+
+        before: the messages before this turn. when: seconds since 1970, now unless given. metadata: of the document.
+        """
+        seconds = time.time() if when is None else when
+        kept = {self.time_key: seconds, **metadata}
+        return self.vectorstore.add_documents(
+            [Document(page_content=turn_text(messages, seconds, before), metadata=kept)]
+        )
 
     def _freshness(self, document: Document) -> float:
         seconds = _seconds(document.metadata.get(self.time_key))

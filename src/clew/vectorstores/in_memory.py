@@ -94,6 +94,13 @@ class InMemoryVectorStore(VectorStore):
     async def adelete(self, ids: Sequence[str] | None = None, **kwargs: Any) -> bool | None:
         return self.delete(ids)
 
+    def delete_where(self, filter: Mapping[str, Any]) -> int:
+        """Delete the documents that meet a filter; return how many."""
+        condition = parse(filter)
+        found = [key for key, document in list(self._documents.items()) if matches(condition, document.metadata)]
+        self.delete(found)
+        return len(found)
+
     def get_by_ids(self, ids: Sequence[str], /) -> list[Document]:
         return [_copied(self._documents[key]) for key in ids if key in self._documents]
 

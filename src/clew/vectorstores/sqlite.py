@@ -238,12 +238,6 @@ class SQLiteVectorStore(VectorStore):
         store.add_texts(texts, metadatas, ids=ids)
         return store
 
-    def forget_bytes(self) -> None:
-        """Leave no trace of deleted rows in the file: merge the word index and rewrite the pages."""
-        self._matrix.clear()
-        self._seen = (0, -1)
-        self.database.write(f"INSERT INTO {self._t}_words ({self._t}_words) VALUES ('optimize')")
-
 
 def _document(row: Sequence[Any]) -> Document:
     return Document(page_content=row[1], metadata=json.loads(row[2]), id=row[0])
