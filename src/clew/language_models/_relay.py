@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from clew._kernel.usage import combine
 from clew.language_models._caching import hit
 from clew.language_models._errors import EmptyStreamError
-from clew.language_models._turn import LC_ID_PREFIX
+from clew.language_models._turn import LC_ID_PREFIX, NO_FINAL_TEXT, is_mute
 from clew.messages._convert import message_chunk_to_message
 from clew.messages.ai import AIMessage, AIMessageChunk, add_ai_message_chunks
 from clew.messages.base import BaseMessage
@@ -21,7 +22,7 @@ set_field: Any = BaseMessage.__setattr__
 class Relay:
     """Takes the provider's chunks of one turn, in order."""
 
-    __slots__ = ("_blocks", "_chunks", "_keep", "_last_kind", "_number", "_turn", "append", "id", "is_plain")
+    __slots__ = ("_blocks", "_chunks", "_keep", "_last_kind", "_number", "_turn", "_usage", "append", "id", "is_plain")
 
     def __init__(self, turn: Turn, *, keep: bool) -> None:
         """keep: sum up copies, as the caller may change what is handed on."""
@@ -34,12 +35,15 @@ class Relay:
         self.append = self._chunks.append
         self._last_kind: str | None = None
         self._number = -1
+        self._usage: dict[str, Any] | None = None
 
     def take(self, chunk: ChatGenerationChunk) -> AIMessageChunk:
         """Return the message of a chunk, completed in place: id, metadata, form of content."""
         message: AIMessageChunk = chunk.message
         if message.id is None:
             set_field(message, "id", self.id)
+        if message.usage_metadata is not None:
+            self._count(message)
         if chunk.generation_info:
             message.response_metadata = {**chunk.generation_info, **message.response_metadata}
         if self._blocks and (message.content or message.tool_call_chunks):
@@ -51,6 +55,14 @@ class Relay:
         else:
             self.append(message)
         return message
+
+    def _count(self, message: AIMessageChunk) -> None:
+        """Take a usage that only says again what is counted already for a closing record, not for more of it."""
+        usage: Any = message.usage_metadata
+        is_empty = not message.content and not message.tool_call_chunks
+        if is_empty and message.usage_mode == "delta" and usage == self._usage and usage.get("input_tokens"):
+            message.usage_mode = "final"
+        self._usage = combine(self._usage, usage) if message.usage_mode == "delta" else usage
 
     def _numbered(self, blocks: list[Any]) -> list[Any]:
         """Give blocks the index by which the parts of one block find each other."""
@@ -67,11 +79,15 @@ class Relay:
 
     def last(self) -> ChatGenerationChunk | None:
         """Return the closing chunk, unless the provider sent one. Raises: EmptyStreamError when nothing came."""
-        if not self._chunks:
+        chunks = self._chunks
+        if not chunks:
             raise EmptyStreamError
-        if any(chunk.chunk_position == "last" for chunk in self._chunks):
+        is_mute = not any(type(chunk.content) is str and chunk.content for chunk in chunks) and self._is_mute()
+        if not is_mute and any(chunk.chunk_position == "last" for chunk in chunks):
             return None
-        closing = AIMessageChunk([] if self._blocks else "", id=self._id_of_stream(), chunk_position="last")
+        closing = AIMessageChunk([] if self._blocks else "", id=chunks[-1].id, chunk_position="last")
+        if is_mute:
+            closing.response_metadata = {NO_FINAL_TEXT: True}
         self.append(closing)
         return ChatGenerationChunk(message=closing.model_copy() if self._keep else closing)
 
@@ -82,8 +98,8 @@ class Relay:
         self.append(chunk.message.model_copy(deep=True))
         return chunk
 
-    def _id_of_stream(self) -> str | None:
-        return self._chunks[-1].id
+    def _is_mute(self) -> bool:
+        return is_mute(add_ai_message_chunks(*self._chunks))
 
     def whole(self) -> AIMessageChunk | None:
         """Return the sum so far."""

@@ -92,7 +92,7 @@ def bare(turn: Turn) -> Iterator[AIMessageChunk]:
         with closing(stream_of(turn)) as chunks:
             for chunk in chunks:
                 message = chunk.message
-                if is_plain and not chunk.generation_info:
+                if is_plain and not chunk.generation_info and message.usage_metadata is None:
                     if message.id is None:
                         set_field(message, "id", id)
                     append(message)
@@ -114,7 +114,7 @@ async def abare(turn: Turn) -> AsyncIterator[AIMessageChunk]:
         async with aclosing(astream_of(turn)) as chunks:
             async for chunk in chunks:
                 message = chunk.message
-                if is_plain and not chunk.generation_info:
+                if is_plain and not chunk.generation_info and message.usage_metadata is None:
                     if message.id is None:
                         set_field(message, "id", id)
                     append(message)

@@ -53,7 +53,8 @@ def structured(
     target = Target(schema, strict=strict)
     if method == "function_calling":
         more = {} if strict is None else {"strict": strict}
-        bound: Any = model.bind_tools([schema], tool_choice=target.name, **more, **kwargs)
+        tool = target.tool if isinstance(schema, dict) else schema
+        bound: Any = model.bind_tools([tool], tool_choice=target.name, **more, **kwargs)
     elif method == "json_mode":
         bound = model.bind(response_format={"type": "json_object"}, **kwargs)
     else:

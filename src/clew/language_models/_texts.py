@@ -56,7 +56,8 @@ def says(prompts: Any, callbacks: Any, tags: Any, metadata: Any, run_name: Any, 
 
     listed = cast("list[Any]", callbacks) if isinstance(callbacks, list) else []
     many_callbacks = bool(listed) and all(_is_callbacks(each) for each in listed)
-    many_tags = isinstance(tags, list) and bool(tags) and isinstance(cast("list[Any]", tags)[0], list)
+    tag_lists = cast("list[Any]", tags) if isinstance(tags, list) else []
+    many_tags = bool(tag_lists) and isinstance(tag_lists[0], list)
     ids: list[Any] = spread(run_id, "run_id", True) if isinstance(run_id, list) else [run_id, *[None] * count][:count]
     return [
         Said(*each)

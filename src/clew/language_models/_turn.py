@@ -15,6 +15,9 @@ if TYPE_CHECKING:
     from clew.language_models.chat_models import BaseChatModel
 
 LC_ID_PREFIX = "lc_run-"
+_THOUGHT = {"reasoning", "thinking", "redacted_thinking"}
+NO_FINAL_TEXT = "no_final_text"
+"""Set in response_metadata when the model spent its answer on reasoning and said nothing."""
 _copy: Any = cast("Any", BaseMessage).__copy__
 
 
@@ -112,9 +115,22 @@ def complete(model: BaseChatModel, generation: ChatGeneration, id: str, llm_outp
     info = generation.generation_info
     if info or llm_output:
         message.response_metadata = {**(llm_output or {}), **(info or {}), **message.response_metadata}
+    if (type(message.content) is not str or not message.content) and is_mute(message):
+        message.response_metadata = {**message.response_metadata, NO_FINAL_TEXT: True}
     if model.output_version == "v1":
         message.content = message.content_blocks
     return message
+
+
+def is_mute(message: Any) -> bool:
+    """Whether the model only thought: reasoning, but neither text nor a tool call."""
+    if message.tool_calls or message.invalid_tool_calls or message.text.strip():
+        return False
+    blocks = cast("list[Any]", message.content) if isinstance(message.content, list) else []
+    kinds = {cast("dict[str, Any]", block).get("type") for block in blocks if isinstance(block, dict)}
+    if kinds & _THOUGHT:
+        return kinds <= {*_THOUGHT, "text", "non_standard"}
+    return not kinds and bool(message.additional_kwargs.get("reasoning_content"))
 
 
 def blocking(run: Any) -> Any:
