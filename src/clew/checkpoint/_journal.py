@@ -67,7 +67,8 @@ class Batch:
     """What one commit changes; applied in this order, all or nothing.
 
     drops: ids of checkpoints to delete with their records. checkpoint: appended, becomes the head unless head is set.
-    records: (checkpoint id, n, body); n = -1 means after the last one; an (id, n) that exists is left as it is.
+    records: (checkpoint id, n, body), read back in the order they were written. n grows over all attempts, with gaps, and
+    is unique, so a backend that commits again after a lost connection can tell; n = -1 means after the last one.
     values: (chain, n, body), replacing what an abandoned run left there; n = -1 deletes the chain. notes: (key, bytes or None to delete).
     state: (state, name, info) of the place. release: gives the lease back. A head of "" means none.
     """

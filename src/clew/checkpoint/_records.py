@@ -165,9 +165,34 @@ def unpack(data: bytes) -> Record:
 def unpack_body(data: bytes) -> Body:
     """Return the checkpoint body that these bytes hold. Raises: StorageCorruptError."""
     try:
-        return _body(data)
+        return _body(data if data[:1] != _SQUEEZED else _unsqueeze(data))
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise _damaged(error) from error
+
+
+def _unsqueeze(data: bytes) -> bytes:
+    import zlib
+
+    try:
+        return zlib.decompress(data[1:])
+    except zlib.error as error:
+        raise _damaged(error) from error
+
+
+_SQUEEZED = b"\xc1"  # never the beginning of msgpack
+_SQUEEZE = range(1000, 100_000)  # bytes: rows that would waste much of a page
+
+
+def pack_input(body: Body) -> bytes:
+    """Return the body of an input checkpoint, squeezed when it is of some size: it is written once and seldom read."""
+    raw = _pack(body)
+    if len(raw) not in _SQUEEZE:
+        return raw
+    import zlib
+
+    squeezer = zlib.compressobj(1, zlib.DEFLATED, 11, 4)
+    small = _SQUEEZED + squeezer.compress(raw) + squeezer.flush()
+    return small if len(small) < len(raw) else raw
 
 
 def _damaged(error: Exception) -> StorageCorruptError:

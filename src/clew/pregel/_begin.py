@@ -326,7 +326,7 @@ async def _fresh(
         now, "input", -1 if body is None else body.step + 1, values, workflow.name, metadata,
         workflow.private_of_input(body),
     )  # fmt: skip
-    row = Row(sortable_id(), None if head is None else head.id, codec.seal(place.thread_id, R.pack(start.body)))
+    row = Row(sortable_id(), None if head is None else head.id, codec.seal(place.thread_id, R.pack_input(start.body)))
     begin = codec.seal(place.thread_id, R.pack(R.Begin(now, 1)))
     notes: list[tuple[str, bytes | None]] = []
     if start.idempotency is not None:
