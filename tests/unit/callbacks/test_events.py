@@ -66,7 +66,14 @@ def test_the_events_of_a_streamed_chain():
     heard = events(steps, {"q": "hi"}, version="v2", config={"tags": ["t"], "metadata": {"m": 1}})
     kinds = [event["event"] for event in heard]
     assert kinds[0] == "on_chain_start" and kinds[-1] == "on_chain_end"
-    for kind in ("on_prompt_start", "on_prompt_end", "on_chat_model_start", "on_chat_model_end", "on_parser_start", "on_parser_end"):
+    for kind in (
+        "on_prompt_start",
+        "on_prompt_end",
+        "on_chat_model_start",
+        "on_chat_model_end",
+        "on_parser_start",
+        "on_parser_end",
+    ):
         assert kinds.count(kind) == 1, kind
     tokens = [e["data"]["chunk"].content for e in heard if e["event"] == "on_chat_model_stream"]
     assert "".join(tokens) == "hello world" and len(tokens) >= 3
@@ -98,9 +105,9 @@ def test_events_of_parallel_steps_of_functions_in_threads_and_of_ones_own():
 
 
 def test_filters():
-    steps = RunnableLambda(lambda x: x).with_config(run_name="first", tags=["keep"]) | RunnableLambda(lambda x: x).with_config(
-        run_name="second"
-    )
+    steps = RunnableLambda(lambda x: x).with_config(run_name="first", tags=["keep"]) | RunnableLambda(
+        lambda x: x
+    ).with_config(run_name="second")
     assert {e["name"] for e in events(steps, 1, include_names=["second"])} == {"second"}
     assert {e["name"] for e in events(steps, 1, include_tags=["keep"])} == {"first"}
     assert "first" not in {e["name"] for e in events(steps, 1, exclude_names=["first"])}
@@ -113,7 +120,7 @@ def test_an_error_ends_the_events_and_is_raised():
 
     async def run() -> None:
         async for event in RunnableLambda(lambda x: 1 / 0).astream_events(1):
-            heard.append(event["event"])
+            heard.append(event["event"])  # noqa: PERF401 - what came before the error must be kept
 
     with pytest.raises(ZeroDivisionError):
         asyncio.run(run())

@@ -53,7 +53,11 @@ step = RunnableLambda(lambda x: x + 1)
 
 def test_run_ids_are_uuids_of_version_4():
     ids = {new_run_id() for _ in range(100)}
-    assert len(ids) == 100 and {id_.version for id_ in ids} == {4} and {id_.variant for id_ in ids} == {"specified in RFC 4122"}
+    assert (
+        len(ids) == 100
+        and {id_.version for id_ in ids} == {4}
+        and {id_.variant for id_ in ids} == {"specified in RFC 4122"}
+    )
 
 
 def test_the_tree_of_runs(call):
@@ -67,13 +71,20 @@ def test_the_tree_of_runs(call):
     assert all("t" in s["tags"] and s["metadata"]["m"] == 1 for s in starts)
     ids = {s["run_id"]: s for s in starts}
     assert all(s["parent_run_id"] in ids for s in starts[1:]) and len(ids) == 5
-    assert sorted(tag for s in starts for tag in s["tags"] if tag != "t") == ["map:key:a", "map:key:b", "seq:step:1", "seq:step:2"]
+    assert sorted(tag for s in starts for tag in s["tags"] if tag != "t") == [
+        "map:key:a",
+        "map:key:b",
+        "seq:step:1",
+        "seq:step:2",
+    ]
     assert rec.names().count("end") == 5
 
 
 def test_values_of_configurable_are_told_but_no_secrets():
     rec = Recorder()
-    step.invoke(1, {"callbacks": [rec], "configurable": {"thread_id": "t1", "api_key": "sk", "__x": 1, "obj": object()}})
+    step.invoke(
+        1, {"callbacks": [rec], "configurable": {"thread_id": "t1", "api_key": "sk", "__x": 1, "obj": object()}}
+    )
     assert rec.events[0][1]["metadata"] == {"thread_id": "t1"}
 
 

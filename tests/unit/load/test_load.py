@@ -18,7 +18,9 @@ MESSAGES = [
     HumanMessage("hi", id="1", name="ann"),
     SystemMessage([{"type": "text", "text": "rule"}]),
     AIMessage("", tool_calls=[{"name": "f", "args": {"a": [1, None]}, "id": "c", "type": "tool_call"}]),
-    AIMessage("x", usage_metadata={"input_tokens": 1, "output_tokens": 2, "total_tokens": 3}, response_metadata={"m": 1}),
+    AIMessage(
+        "x", usage_metadata={"input_tokens": 1, "output_tokens": 2, "total_tokens": 3}, response_metadata={"m": 1}
+    ),
     ToolMessage("done", tool_call_id="c", artifact={"k": 1}),
     AIMessageChunk("part", id="r"),
 ]
@@ -34,11 +36,23 @@ def test_messages_survive(message: Any) -> None:
 
 def test_ids_name_the_package_and_not_the_file() -> None:
     assert dumpd(HumanMessage("x"))["id"] == ["clew", "messages", "HumanMessage"]
-    assert load({"lc": 1, "type": "constructor", "id": ["clew", "messages", "human", "HumanMessage"], "kwargs": {"content": "x"}})
+    assert load(
+        {
+            "lc": 1,
+            "type": "constructor",
+            "id": ["clew", "messages", "human", "HumanMessage"],
+            "kwargs": {"content": "x"},
+        }
+    )
 
 
 def test_messages_written_by_the_systems_people_come_from_are_read() -> None:
-    tag = {"lc": 1, "type": "constructor", "id": ["langchain", "schema", "messages", "HumanMessage"], "kwargs": {"content": "x"}}
+    tag = {
+        "lc": 1,
+        "type": "constructor",
+        "id": ["langchain", "schema", "messages", "HumanMessage"],
+        "kwargs": {"content": "x"},
+    }
     assert load(tag) == HumanMessage("x")
     assert load({**tag, "id": ["langchain_core", "messages", "AIMessage"]}) == AIMessage("x")
 
@@ -47,7 +61,12 @@ def test_case_130_only_messages_are_made_by_default() -> None:
     prompt = dumpd(PromptTemplate.from_template("{x}"))
     with pytest.raises(DeserializationError, match="PromptTemplate is not allowed"):
         load(prompt)
-    for id_ in (["subprocess", "Popen"], ["os", "system"], ["clew", "tools", "Tool"], ["langchain", "tools", "ShellTool"]):
+    for id_ in (
+        ["subprocess", "Popen"],
+        ["os", "system"],
+        ["clew", "tools", "Tool"],
+        ["langchain", "tools", "ShellTool"],
+    ):
         with pytest.raises(ValueError, match="not allowed"):
             load([{"history": {"lc": 1, "type": "constructor", "id": id_, "kwargs": {}}}], allowed_objects="all")
     assert load(dumpd(Document("text")), allowed_objects="core") == Document("text")
@@ -72,7 +91,9 @@ LOOKS = [
 
 @pytest.mark.parametrize("data", LOOKS)
 def test_user_data_is_never_taken_for_a_tag(data: Any) -> None:
-    message = AIMessage("x", additional_kwargs={"k": data}, tool_calls=[{"name": "f", "args": data, "id": "1", "type": "tool_call"}])
+    message = AIMessage(
+        "x", additional_kwargs={"k": data}, tool_calls=[{"name": "f", "args": data, "id": "1", "type": "tool_call"}]
+    )
     back = loads(dumps(message), secrets_from_env=True)
     assert back == message and back.tool_calls[0]["args"] == data
     assert load(dumpd({"deep": [data]})) == {"deep": [data]}

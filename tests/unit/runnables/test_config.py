@@ -126,7 +126,9 @@ def test_fields_set_per_call(call):
     (spec,) = greet.config_specs
     assert (spec.id, spec.annotation, spec.default, spec.description) == ("word", str, "hey", "how")
     assert (RunnableLambda(str) | greet).config_specs == [spec]
-    assert call(RunnableLambda(lambda x: greet.invoke(x)), "invoke", "you", {"configurable": {"word": "yo"}}) == "yo you"
+    assert (
+        call(RunnableLambda(lambda x: greet.invoke(x)), "invoke", "you", {"configurable": {"word": "yo"}}) == "yo you"
+    )
     with pytest.raises(ValueError, match="nope"):
         Greet().configurable_fields(nope=ConfigurableField(id="x"))
     assert "word" in greet.config_schema().model_json_schema()["$defs"]["Configurable"]["properties"]
@@ -144,7 +146,9 @@ def test_fields_set_to_named_options(call):
 
 def test_alternatives(call):
     which = ConfigurableField(id="who")
-    greet = Greet().configurable_alternatives(which, default_key="plain", loud=Greet(word="HEY"), made=lambda: Greet(word="new"))
+    greet = Greet().configurable_alternatives(
+        which, default_key="plain", loud=Greet(word="HEY"), made=lambda: Greet(word="new")
+    )
     assert call(greet, "invoke", "x") == "hi x"
     for key, said in (("plain", "hi x"), ("loud", "HEY x"), ("made", "new x")):
         assert call(greet, "invoke", "x", {"configurable": {"who": key}}) == said
@@ -202,7 +206,9 @@ def test_types_and_schemas():
 
     step = RunnableLambda(count)
     assert (step.InputType, step.OutputType, Greet().InputType) == (str, int, str)
-    assert step.get_input_jsonschema()["type"] == "string" and step.output_schema.model_json_schema()["type"] == "integer"
+    assert (
+        step.get_input_jsonschema()["type"] == "string" and step.output_schema.model_json_schema()["type"] == "integer"
+    )
     both = RunnableParallel(n=step, text=RunnableLambda(str))
     assert both.get_output_jsonschema()["properties"]["n"] == {"title": "N", "type": "integer"}
     assert (step | (lambda n: n)).InputType is str

@@ -54,7 +54,11 @@ def test_sequence_flattens_and_names_its_steps():
     assert isinstance(steps, RunnableSequence)
     assert len(steps.steps) == 4
     assert (steps.first, steps.middle, steps.last) == (steps.steps[0], steps.steps[1:3], steps.steps[3])
-    assert inc.get_name() == "add_one" and double.get_name() == "RunnableLambda" and inc.get_name("Input") == "add_one_input"
+    assert (
+        inc.get_name() == "add_one"
+        and double.get_name() == "RunnableLambda"
+        and inc.get_name("Input") == "add_one_input"
+    )
 
 
 def test_every_face_of_a_sequence(call):
@@ -161,7 +165,9 @@ def test_branch_asks_no_further_than_needed(call):
     def condition(name: str, answer: bool) -> Any:
         return lambda x: asked.append(name) or answer
 
-    branch = RunnableBranch((condition("a", False), inc), (condition("b", True), double), (condition("c", True), inc), Own())
+    branch = RunnableBranch(
+        (condition("a", False), inc), (condition("b", True), double), (condition("c", True), inc), Own()
+    )
     assert call(branch, "invoke", 5) == 10 and asked == ["a", "b"]
     assert list(call(RunnableBranch((lambda x: False, inc), letters), "stream", "ab")) == ["a", "b"]
     with pytest.raises(ValueError, match="default"):
@@ -208,11 +214,15 @@ def test_a_step_with_its_own_batch_is_asked_once_for_all_inputs(call):
         def invoke(self, input: int, config: Any = None, **kwargs: Any) -> int:
             raise AssertionError("asked one by one")
 
-        def batch(self, inputs: list[int], config: Any = None, *, return_exceptions: bool = False, **kwargs: Any) -> list[int]:
+        def batch(
+            self, inputs: list[int], config: Any = None, *, return_exceptions: bool = False, **kwargs: Any
+        ) -> list[int]:
             sizes.append(len(inputs))
             return [x * 2 for x in inputs]
 
-        async def abatch(self, inputs: list[int], config: Any = None, *, return_exceptions: bool = False, **kwargs: Any) -> Any:
+        async def abatch(
+            self, inputs: list[int], config: Any = None, *, return_exceptions: bool = False, **kwargs: Any
+        ) -> Any:
             return self.batch(inputs, config)
 
     steps = RunnableLambda(lambda x: 10 // x) | Many() | inc

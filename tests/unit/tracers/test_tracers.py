@@ -32,7 +32,9 @@ def test_a_tree_is_kept_when_its_root_ends(call):
     call(step | RunnableParallel(a=step, b=step), "invoke", 1, {"callbacks": [tracer], "metadata": {"m": 1}})
     (root,) = tracer.roots
     assert (root.inputs, root.outputs, root.error) == ({"input": 1}, {"a": 3, "b": 3}, None)
-    assert [child.run_type for child in root.child_runs] == ["chain", "chain"] and len(root.child_runs[1].child_runs) == 2
+    assert [child.run_type for child in root.child_runs] == ["chain", "chain"] and len(
+        root.child_runs[1].child_runs
+    ) == 2
     assert root.metadata == {"m": 1} and root.seconds is not None and root.seconds >= 0
     everyone = [root, *root.child_runs, *root.child_runs[1].child_runs]
     assert {run.trace_id for run in everyone} == {root.id}
@@ -75,7 +77,11 @@ def test_console(call, capsys):
 def test_a_line_of_json_per_run(call, tmp_path):
     path = tmp_path / "runs.jsonl"
     model = GenericFakeChatModel(messages=iter([AIMessage("hello world")]))
-    list(call(model | (lambda message: message.content), "stream", "hi", {"callbacks": [JSONLTracer(path)], "tags": ["t"]}))
+    list(
+        call(
+            model | (lambda message: message.content), "stream", "hi", {"callbacks": [JSONLTracer(path)], "tags": ["t"]}
+        )
+    )
     runs = [json.loads(line) for line in path.read_text().splitlines()]
     by_type = {run["name"]: run for run in runs}
     root = next(run for run in runs if run["parent_run_id"] is None)
