@@ -23,12 +23,24 @@ class Crew:
     results: by position; an exception in a position is that call's failure if `failed` holds the position.
     """
 
-    __slots__ = ("_calls", "_finished", "_keep", "_left", "_limit", "_lock", "_pending", "failed", "results")
+    __slots__ = (
+        "_calls",
+        "_context",
+        "_finished",
+        "_keep",
+        "_left",
+        "_limit",
+        "_lock",
+        "_pending",
+        "failed",
+        "results",
+    )
 
     def __init__(
         self, calls: Sequence[Callable[[], Any]], limit: Limit | None, keep: tuple[type[BaseException], ...]
     ) -> None:
         self._calls = calls
+        self._context = copy_context()  # the caller's: helpers have none of their own to give
         self._limit = limit
         self._keep = keep
         self._left = len(calls)
@@ -50,7 +62,7 @@ class Crew:
                 self.call_helper()
                 offer = False
             try:
-                context = copy_context()
+                context = self._context.copy()
                 if self._limit is not None:
                     context.run(current_limit.set, self._limit)
                 self.results[position] = context.run(self._calls[position])
