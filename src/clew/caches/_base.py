@@ -6,6 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from typing import Any, ClassVar
 
+from clew._pool import run_in_executor
 from clew.caches._flight import Flights
 from clew.outputs import ChatGeneration, Generation
 
@@ -46,21 +47,15 @@ class BaseCache(ABC):
 
     async def alookup(self, prompt: str, llm_string: str) -> RETURN_VAL_TYPE | None:
         """Return the generations that are kept for this request, or None."""
-        import asyncio
-
-        return await asyncio.to_thread(self.lookup, prompt, llm_string)
+        return await run_in_executor(None, self.lookup, prompt, llm_string)
 
     async def aupdate(self, prompt: str, llm_string: str, return_val: RETURN_VAL_TYPE) -> None:
         """Keep the generations of this request."""
-        import asyncio
-
-        await asyncio.to_thread(self.update, prompt, llm_string, return_val)
+        await run_in_executor(None, self.update, prompt, llm_string, return_val)
 
     async def aclear(self, **kwargs: Any) -> None:
         """Forget everything."""
-        import asyncio
-
-        await asyncio.to_thread(self.clear, **kwargs)
+        await run_in_executor(None, self.clear, **kwargs)
 
 
 def takes_compact_prompts(cache: BaseCache) -> bool:

@@ -11,6 +11,7 @@ from abc import abstractmethod
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from clew._drive import awaited, drive
+from clew._pool import run_in_executor
 from clew.rate_limiters._base import BaseRateLimiter
 from clew.rate_limiters._bucket import Buckets
 
@@ -60,7 +61,7 @@ class SharedRateLimiter(BaseRateLimiter):
         def threaded(step: Callable[..., Any]) -> Callable[..., Awaitable[Any]]:
             if step is time.sleep:
                 return asyncio.sleep
-            return lambda *arguments: asyncio.to_thread(step, *arguments)
+            return lambda *arguments: run_in_executor(None, step, *arguments)
 
         return await self._acquire(blocking, tokens, threaded)
 
