@@ -18,11 +18,19 @@ _STRING_END = re.compile(r'[^"\\]*+(?:\\.[^"\\]*+)*+"', re.DOTALL)
 
 
 def parse_json(text: str) -> Any:
-    """Parse complete JSON; raw control characters inside strings are let through. Raises: ValueError."""
+    """Parse complete JSON; raw control characters inside strings are let through.
+
+    Raises: ValueError, also for text that is nested too deeply.
+    """
     try:
         return msgspec.json.decode(text)
-    except (msgspec.DecodeError, ValueError):
-        return json.loads(text, strict=False)
+    except RecursionError as error:
+        raise ValueError("the JSON text is nested too deeply") from error
+    except ValueError:  # also msgspec.DecodeError
+        try:
+            return json.loads(text, strict=False)
+        except RecursionError as error:
+            raise ValueError("the JSON text is nested too deeply") from error
 
 
 def parse_partial_json(text: str, *, strict: bool = False) -> Any:
@@ -34,13 +42,11 @@ def parse_partial_json(text: str, *, strict: bool = False) -> Any:
     """
     try:
         return parse_json(text)
-    except (ValueError, RecursionError) as error:
+    except ValueError:
         if strict:
             raise
         closed = close_json(text)
         if closed is None:
-            if isinstance(error, RecursionError):
-                raise ValueError("the JSON text is nested too deeply") from error
             raise
         return parse_json(closed)
 
@@ -53,15 +59,13 @@ class _Closer:
     def __init__(self, text: str) -> None:
         self.text = text
         self.stack: list[str] = []  # the closers that are due
-        self.cut = 0  # text[:cut] + due is valid JSON
-        self.due: str | None = None
+        self.cut: int | None = None  # text[:cut] and the closers that are due make valid JSON
         self.is_key_next = False  # in an object, before a key
         self.is_value_open = True  # a value may stand here
 
     def mark(self, at: int) -> None:
-        """All before `at` is certain."""
+        """All before `at` is certain; no bracket is read without a mark, so the stack belongs to the last one."""
         self.cut = at
-        self.due = "".join(reversed(self.stack))
 
     def string(self, at: int) -> int | None:
         """Read the string that starts at `at`; None if it is cut."""
@@ -122,7 +126,7 @@ def close_json(text: str) -> str | None:
             return None
     else:
         closer.word(position)
-    return None if closer.due is None else closer.text[: closer.cut] + closer.due
+    return None if closer.cut is None else closer.text[: closer.cut] + "".join(reversed(closer.stack))
 
 
 _UNFINISHED = re.compile(r"(?:\\|\\u[0-9a-fA-F]{0,3})$")

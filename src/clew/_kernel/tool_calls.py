@@ -9,12 +9,10 @@ object; until then nothing is guessed.
 
 from __future__ import annotations
 
-import json
 from typing import Any, TypedDict, cast
 
-import msgspec
-
 from clew._kernel.merge import merge_fragments
+from clew._kernel.partial_json import parse_json
 
 NO_ID = frozenset({None, "", "null", "None", "undefined"})
 
@@ -58,10 +56,11 @@ class _Call:
 class ToolCallSum:
     """The sum of many fragments, built in linear time."""
 
-    __slots__ = ("_calls", "_latest")
+    __slots__ = ("_by_id", "_calls", "_latest")
 
     def __init__(self) -> None:
         self._calls: list[_Call] = []
+        self._by_id: dict[tuple[int | str | None, str], _Call] = {}
         self._latest: dict[int | str | None, _Call] = {}
 
     def extend(self, fragments: Any) -> None:
@@ -77,30 +76,34 @@ class ToolCallSum:
         index = fragment.get("index")
         if id in NO_ID:
             id = None
-        call = self._latest.get(index)
-        if call is None and index is None and self._calls and name is None and id is None:
-            call = self._calls[-1]
+        call = self._find(name, id, index)
         if call is None or not call.is_continued_by(name, id, args):
-            call = self._open(name, id, index, args)
+            call = _Call(name, id, index)
+            self._calls.append(call)
+            self._latest[index] = call
+            if id is not None:
+                self._by_id[index, id] = call
         else:
             if call.name is None:
                 call.name = name
-            if call.id is None:
+            if call.id is None and id is not None:
                 call.id = id
+                self._by_id[index, id] = call
         if args:
             call.args.append(args)
         if len(fragment) > 5 or (len(fragment) > 4 and "type" not in fragment):
             call.extras.append(fragment)
 
-    def _open(self, name: str | None, id: str | None, index: int | str | None, args: str | None) -> _Call:
-        if index is None and id is not None:  # no index, but an id that was seen before
-            for call in self._calls:
-                if call.id == id and call.index is None:
-                    self._latest[None] = call
-                    return call
-        call = _Call(name, id, index)
-        self._calls.append(call)
-        self._latest[index] = call
+    def _find(self, name: str | None, id: str | None, index: int | str | None) -> _Call | None:
+        """The call that a fragment may continue: the one with its id, else the latest of its index."""
+        if id is not None:
+            known = self._by_id.get((index, id))
+            if known is not None:
+                self._latest[index] = known
+                return known
+        call = self._latest.get(index)
+        if call is None and index is None and self._calls and name is None and id is None:
+            return self._calls[-1]
         return call
 
     def result(self) -> list[dict[str, Any]]:
@@ -135,12 +138,9 @@ def parse_arguments(text: str | None) -> dict[str, Any] | None:
     if not text:
         return None
     try:
-        value = msgspec.json.decode(text)
-    except (msgspec.DecodeError, ValueError):
-        try:
-            value = json.loads(text, strict=False)
-        except (ValueError, RecursionError):
-            return None
+        value = parse_json(text)
+    except ValueError:
+        return None
     return value if isinstance(value, dict) else None  # pyright: ignore[reportUnknownVariableType] - JSON
 
 

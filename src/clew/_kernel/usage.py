@@ -25,6 +25,8 @@ def combine(left: Mapping[str, Any] | None, right: Mapping[str, Any] | None, sig
             out[key] = _combine_details(a, b, sign)
         else:
             out[key] = _number(a, b, sign)
+            if out[key] is None and key in _REQUIRED:
+                out[key] = 0
     for key, b in right.items():
         if key not in out:
             out[key] = _combine_details(None, b, sign) if isinstance(b, dict) else _number(None, b, sign)

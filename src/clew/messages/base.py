@@ -25,7 +25,21 @@ REGISTRY: dict[str, type[BaseMessage]] = {}
 """type text -> the class that clew defines for it ("human", "AIMessageChunk", …)."""
 
 
-class _Content(msgspec.Struct, omit_defaults=True, repr_omit_defaults=True):
+class MessageMeta(msgspec.StructMeta):
+    """Makes message classes, and refuses what would silently be wrong in them."""
+
+    def __new__(mcls, name: str, bases: tuple[type, ...], namespace: dict[str, Any], **options: Any) -> Any:
+        """Make a message class. Raises: TypeError for a default that is a pydantic Field."""
+        for field, value in namespace.items():
+            if type(value).__name__ == "FieldInfo":
+                raise TypeError(
+                    f"{name}.{field}: messages are msgspec Structs; write a plain default or msgspec.field() "
+                    "instead of pydantic's Field()"
+                )
+        return super().__new__(mcls, name, bases, namespace, **options)
+
+
+class _Content(msgspec.Struct, metaclass=MessageMeta, omit_defaults=True, repr_omit_defaults=True):
     content: Any  # str | list[str | dict]; positional, the rest is keyword-only
 
 
@@ -42,15 +56,6 @@ class BaseMessage(_Content, kw_only=True, omit_defaults=True):
     name: str | None = None
     id: str | None = None
     model_extra: dict[str, Any] | None = None
-
-    def __init_subclass__(cls, **kwargs: Any) -> None:
-        super().__init_subclass__(**kwargs)
-        for name, value in vars(cls).items():
-            if type(value).__name__ == "FieldInfo":
-                raise TypeError(
-                    f"{cls.__name__}.{name}: messages are msgspec Structs; write a plain default or msgspec.field() "
-                    "instead of pydantic's Field()"
-                )
 
     def __post_init__(self) -> None:
         if type(self.content) is not str:
