@@ -17,7 +17,9 @@ if TYPE_CHECKING:
     from clew.messages import AIMessageChunk, BaseMessage
 
 WIRE = "anthropic messages"
-_NATIVE = frozenset({"tool_result", "document", "search_result", "thinking", "redacted_thinking", "container_upload", "tool_reference"})
+_NATIVE = frozenset({
+    "tool_result", "document", "search_result", "thinking", "redacted_thinking", "container_upload", "tool_reference",
+})  # fmt: skip
 _MEDIA = ("url", "base64", "data", "file_id", "mime_type", "source_type", "title", "context", "text", "filename")
 JSON_ONLY = "Answer with one JSON object and nothing else."
 
@@ -79,7 +81,7 @@ def _option(body: b.JSON, system: list[b.JSON], key: str, value: Any) -> None:
 
 def _tool(tool: b.JSON) -> b.JSON:
     function = tool.get("function")
-    if not isinstance(function, dict):
+    if not b.is_object(function):
         return tool
     out: b.JSON = {"name": function["name"]}
     if function.get("description"):
@@ -93,9 +95,9 @@ def _tool(tool: b.JSON) -> b.JSON:
 def _tool_choice(value: Any) -> b.JSON:
     how, name = b.chosen(value)
     if how == "tool":
-        more = {k: v for k, v in value.items() if k == "disable_parallel_tool_use"} if isinstance(value, dict) else {}
+        more = {k: v for k, v in value.items() if k == "disable_parallel_tool_use"} if b.is_object(value) else {}
         return {"type": "tool", "name": name, **more}
-    if isinstance(value, dict):
+    if b.is_object(value):
         return value
     return {"type": how}
 
@@ -141,7 +143,7 @@ def part(block: b.Block) -> b.JSON:
         return {"type": "text", "text": block.get("text", ""), **b.beside(block, ("text",))}
     if kind == "non_standard":
         return block["value"]
-    if kind in _NATIVE or (kind == "image" and isinstance(block.get("source"), dict)):
+    if kind in _NATIVE or (kind == "image" and b.is_object(block.get("source"))):
         return {k: v for k, v in block.items() if k != "index"}
     if kind == "image_url":
         inner = block["image_url"]
@@ -173,44 +175,35 @@ def _source(block: b.Block, how: str, value: str, mime: str) -> b.JSON:
 def _assistant(message: AIMessage) -> Any:
     if isinstance(message.content, str) and not message.tool_calls and not message.invalid_tool_calls:
         return message.content
-    parts: list[b.JSON] = []
-    for block in b.pieces_of(message):
-        extras = block.get("extras") or {}
-        kind = block.get("type")
-        if kind == "tool_call":
-            parts.append(
-                {"type": "tool_use", "id": block["id"], "name": block["name"], "input": block["args"], **extras}
-            )
-        elif kind == "invalid_tool_call":
-            raw = {
-                "invalid_arguments": block.get("args")
-            }  # the wire takes objects only; the text is shown to the model
-            parts.append({"type": "tool_use", "id": block["id"], "name": block["name"], "input": raw, **extras})
-        elif kind == "reasoning":
-            if "signature" in extras:
-                parts.append(
-                    {"type": "thinking", "thinking": block.get("reasoning", ""), "signature": extras["signature"]}
-                )
-            elif "redacted" in extras:
-                parts.append({"type": "redacted_thinking", "data": extras["redacted"]})
-        elif kind == "server_tool_call":
-            use = {
-                "type": "server_tool_use",
-                "id": block["id"],
-                "name": block["name"],
-                "input": block.get("args") or {},
-            }
-            parts.append({**use, **extras})
-        elif kind == "server_tool_result":
-            parts.append(
-                {"type": "tool_result", "tool_use_id": block["tool_call_id"], "content": block.get("output"), **extras}
-            )
-        elif kind == "text":
-            if block.get("text", "").strip():
-                parts.append(_text(block))
-        elif kind != "refusal":
-            parts.append(part(block))
-    return parts
+    parts = [_said(block) for block in b.pieces_of(message)]
+    return [part for part in parts if part is not None]
+
+
+def _said(block: b.Block) -> b.JSON | None:
+    """A piece of an assistant turn; None for what does not go back (unsigned reasoning, blank text, refusals)."""
+    kind, extras = block.get("type"), block.get("extras") or b.EMPTY
+    if kind == "tool_call":
+        return {"type": "tool_use", "id": block["id"], "name": block["name"], "input": block["args"], **extras}
+    if kind == "invalid_tool_call":  # the wire takes objects only; the text is shown to the model
+        raw = {"invalid_arguments": block.get("args")}
+        return {"type": "tool_use", "id": block["id"], "name": block["name"], "input": raw, **extras}
+    if kind == "reasoning":
+        return _thinking(block, extras)
+    if kind == "server_tool_call":
+        call = {"type": "server_tool_use", "id": block["id"], "name": block["name"]}
+        return {**call, "input": block.get("args") or {}, **extras}
+    if kind == "server_tool_result":
+        result = {"type": "tool_result", "tool_use_id": block["tool_call_id"], "content": block.get("output")}
+        return {**result, **extras}
+    if kind == "text":
+        return _text(block) if block.get("text", "").strip() else None
+    return None if kind == "refusal" else part(block)
+
+
+def _thinking(block: b.Block, extras: b.JSON) -> b.JSON | None:
+    if "signature" in extras:
+        return {"type": "thinking", "thinking": block.get("reasoning", ""), "signature": extras["signature"]}
+    return {"type": "redacted_thinking", "data": extras["redacted"]} if "redacted" in extras else None
 
 
 def _text(block: b.Block) -> b.JSON:
@@ -223,7 +216,7 @@ def _text(block: b.Block) -> b.JSON:
 
 
 def _citation(note: b.JSON) -> b.JSON:
-    known = (note.get("extras") or {}).get("anthropic")
+    known = (note.get("extras") or b.EMPTY).get("anthropic")
     return known or {k: v for k, v in note.items() if k != "type"}
 
 
@@ -246,7 +239,7 @@ def decode(body: b.JSON, provider: str = "anthropic") -> list[AIMessage]:
 
 
 def _refusal(body: b.JSON) -> b.Block:
-    details = body.get("stop_details") or {}
+    details = body.get("stop_details") or b.EMPTY
     return {"type": "refusal", "refusal": details.get("explanation") or "the model declined to answer"}
 
 
@@ -275,7 +268,7 @@ def _block(native: b.JSON) -> b.Block:
     if kind.endswith("_tool_result"):
         status = (
             "error"
-            if "error" in str((native.get("content") or {}) if isinstance(native.get("content"), dict) else "")
+            if "error" in str((native.get("content") or {}) if b.is_object(native.get("content")) else "")
             else "success"
         )
         rest = {k: v for k, v in native.items() if k not in ("tool_use_id", "content")}
@@ -310,7 +303,7 @@ def usage_of(usage: b.JSON) -> b.JSON | None:
     out: b.JSON = {"input_tokens": given, "output_tokens": made, "total_tokens": given + made}
     if details := b.counts(cache_read=read, cache_creation=written):
         out["input_token_details"] = details
-    if details := b.counts(reasoning=(usage.get("output_tokens_details") or {}).get("thinking_tokens")):
+    if details := b.counts(reasoning=(usage.get("output_tokens_details") or b.EMPTY).get("thinking_tokens")):
         out["output_token_details"] = details
     return out
 
@@ -333,7 +326,7 @@ def decode_event(event: b.JSON, into: b.StreamState, provider: str = "anthropic"
         skip = ("content", "role", "type", "usage", "stop_reason", "stop_sequence")
         into.facts.update({k: v for k, v in message.items() if k not in skip and v is not None})
     elif kind == "message_delta":
-        into.usage.update({k: v for k, v in (event.get("usage") or {}).items() if v is not None})
+        into.usage.update({k: v for k, v in (event.get("usage") or b.EMPTY).items() if v is not None})
         into.facts.update({k: v for k, v in {**event, **event["delta"]}.items() if k not in ("type", "delta", "usage")})
         into.finished = into.finished or event["delta"].get("stop_reason") is not None
         if event["delta"].get("stop_reason") == "refusal":

@@ -160,10 +160,7 @@ class WireChatModel(BaseChatModel):
     def _create_chat_result(self, response: JSON) -> ChatResult:
         """Return the result for a decoded reply."""
         messages = self._decode(response)
-        generations = [
-            ChatGeneration(message=m, generation_info={"finish_reason": m.response_metadata.get("finish_reason")})
-            for m in messages
-        ]
+        generations = [ChatGeneration(message=m, generation_info=_info(m)) for m in messages]
         model = messages[0].response_metadata.get("model") or self.model
         return ChatResult(generations=generations, llm_output={"model": model, "model_name": model})
 
@@ -286,6 +283,11 @@ class WireChatModel(BaseChatModel):
             error.partial = _sum(into.seen)
             raise error
         return self._finish(into)
+
+
+def _info(message: AIMessage) -> JSON:
+    facts: JSON = message.response_metadata
+    return {"finish_reason": facts.get("finish_reason")}
 
 
 def _sum(chunks: list[AIMessageChunk]) -> AIMessageChunk | None:

@@ -15,12 +15,16 @@ from clew._kernel.merge import merge_fragments
 from clew._kernel.tool_calls import parse_arguments
 from clew.messages import AIMessage, AIMessageChunk
 from clew.providers._errors import cannot_carry
+from clew.providers._json import EMPTY as EMPTY
+from clew.providers._json import JSON as JSON
+from clew.providers._json import NOTHING as NOTHING
+from clew.providers._json import is_array as is_array
+from clew.providers._json import is_object as is_object
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
 Block = dict[str, Any]
-JSON = dict[str, Any]
 
 _OWN_KEYS = frozenset({"type", "index", "extras", "id", "annotations"})
 
@@ -70,7 +74,7 @@ def call_block(name: Any, arguments: Any, call_id: Any, extras: JSON | None = No
         args = {}
     elif isinstance(args, str):
         args = parse_arguments(args)
-    if isinstance(args, dict) and name:
+    if is_object(args) and name:
         return {"type": "tool_call", "name": name, "args": args, "id": call_id, **more}
     error = "the arguments are not a JSON object" if name else "the call has no name"
     return {"type": "invalid_tool_call", "name": name, "args": arguments, "id": call_id, "error": error, **more}
@@ -108,8 +112,10 @@ def _placed(block: Block) -> Block:
 class StreamState:
     """What a wire has to remember between the events of one stream.
 
-    facts: what becomes response_metadata of the closing chunk. kwargs: fragments of its additional_kwargs. usage: the latest report as the provider words it.
-    finished: the provider said that the answer is complete. memory: free for the wire.
+    facts: what becomes response_metadata of the closing chunk. kwargs: fragments of its additional_kwargs. usage: the
+    latest report as the provider words it. finished: the provider said that the answer is complete. mixed: a block
+    that is no plain text was seen. spoke, thought: text or calls, or reasoning, were seen. memory: free for the wire.
+    seen: the chunks so far.
     """
 
     __slots__ = ("facts", "finished", "kwargs", "memory", "mixed", "seen", "spoke", "thought", "usage")
@@ -122,7 +128,7 @@ class StreamState:
         self.mixed = False
         self.spoke = False
         self.thought = False
-        self.memory: JSON = {}
+        self.memory: dict[Any, Any] = {}
         self.seen: list[AIMessageChunk] = []
 
     def text(self, text: str, index: Any = None) -> AIMessageChunk:
@@ -224,7 +230,7 @@ def beside(block: Block, known: Iterable[str]) -> JSON:
     """Return a block's further members that go on the wire as they are (cache_control, detail …), extras included."""
     skip = _OWN_KEYS.union(known)
     extra = block.get("extras")
-    return {**{k: v for k, v in block.items() if k not in skip}, **(extra if isinstance(extra, dict) else {})}
+    return {**{k: v for k, v in block.items() if k not in skip}, **(extra if is_object(extra) else {})}
 
 
 # -- tools ------------------------------------------------------------------------------------------
@@ -234,7 +240,7 @@ def tool_dicts(tools: Iterable[Any] | None) -> list[JSON]:
     """Return tools in OpenAI's form; dicts pass as they are (they may be a provider's own)."""
     out: list[JSON] = []
     for tool in tools or ():
-        if isinstance(tool, dict):
+        if is_object(tool):
             out.append(tool)
         else:
             from clew.utils.function_calling import convert_to_openai_tool
@@ -253,9 +259,9 @@ def chosen(tool_choice: Any) -> tuple[str, str]:
         return "any", ""
     if tool_choice is False:
         return "none", ""
-    if isinstance(tool_choice, dict):
+    if is_object(tool_choice):
         function = tool_choice.get("function")
-        name = function.get("name") if isinstance(function, dict) else tool_choice.get("name")
+        name = function.get("name") if is_object(function) else tool_choice.get("name")
         if name:
             return "tool", str(name)
         kind = tool_choice.get("type")

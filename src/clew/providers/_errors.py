@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from clew import errors
+from clew.providers._json import is_array, is_object
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -85,12 +86,12 @@ def _read(body: bytes | str | Any) -> tuple[str, str, str]:
             return text.strip()[:2000] or "no reason given", "", text
     else:
         text = msgspec.json.encode(value).decode()
-    if isinstance(value, list) and value:
+    if is_array(value) and value:
         value = value[0]
-    inner = value.get("error", value) if isinstance(value, dict) else value
+    inner = value.get("error", value) if is_object(value) else value
     if isinstance(inner, str):
-        return inner, str(value.get("code", "")) if isinstance(value, dict) else "", text
-    if not isinstance(inner, dict):
+        return inner, str(value.get("code", "")) if is_object(value) else "", text
+    if not is_object(inner):
         return text[:2000], "", text
     message = inner.get("message") or inner.get("detail") or text[:2000]
     kinds = (inner.get("code"), inner.get("type"), inner.get("status"))
@@ -181,11 +182,9 @@ def wrap(error: BaseException, provider: str) -> errors.ModelError | None:
 
 
 def _body_of(error: BaseException, response: Any) -> Any:
-    for holder, name in ((error, "details"), (error, "body"), (response, "text"), (error, "error")):
-        value = getattr(holder, name, None)
-        if isinstance(value, str | bytes | dict | list) and value:
-            return value
-    return str(error)
+    places = ((error, "details"), (error, "body"), (response, "text"), (error, "error"))
+    values: list[Any] = [getattr(holder, name, None) for holder, name in places]
+    return next((v for v in values if v and isinstance(v, str | bytes | dict | list)), str(error))
 
 
 def _say(error: BaseException) -> str:

@@ -66,8 +66,10 @@ class GoogleClient(NamedTuple):
             options["headers"] = dict(self.headers)
         if is_async:  # with a client given, the SDK leaves out aiohttp and the retry of its own that comes with it
             options["httpx_async_client"] = _httpx().AsyncClient(timeout=self.timeout, follow_redirects=True)
-        arguments = {"vertexai": self.vertexai or None, "project": self.project, "location": self.location}
-        arguments.update(api_key=self._key(), credentials=self.credentials, http_options=options)
+        arguments: dict[str, Any] = {
+            "vertexai": self.vertexai or None, "project": self.project, "location": self.location,
+            "api_key": self._key(), "credentials": self.credentials, "http_options": options,
+        }  # fmt: skip
         try:
             return genai.Client(**{k: v for k, v in arguments.items() if v is not None})
         except ValueError as error:

@@ -99,7 +99,7 @@ def _option(body: b.JSON, config: b.JSON, key: str, value: Any) -> None:
     elif key in ("strict", "parallel_tool_calls"):
         return  # the wire has no such switch, and calls are parallel and typed by the schema anyway
     elif name in _TOP:
-        body[name] = {**value, **body.get(name, {})} if isinstance(value, dict) else value
+        body[name] = {**value, **body.get(name, {})} if b.is_object(value) else value
     else:
         config[name] = value
 
@@ -114,7 +114,7 @@ def _tools(tools: list[b.JSON]) -> list[b.JSON]:
     out: list[b.JSON] = []
     for tool in tools:
         function = tool.get("function")
-        if not isinstance(function, dict):
+        if not b.is_object(function):
             out.append(tool)
             continue
         if not declared:
@@ -122,7 +122,7 @@ def _tools(tools: list[b.JSON]) -> list[b.JSON]:
         entry: b.JSON = {"name": function["name"]}
         if function.get("description"):
             entry["description"] = function["description"]
-        if (function.get("parameters") or {}).get("properties"):
+        if (function.get("parameters") or b.EMPTY).get("properties"):
             entry["parametersJsonSchema"] = function["parameters"]
         declared.append(entry)
     return out
@@ -158,7 +158,7 @@ def _response(message: ToolMessage, names: dict[str | None, str]) -> b.JSON:
             value = msgspec.json.decode(text)
         except msgspec.DecodeError:
             value = None
-    if not isinstance(value, dict):
+    if not b.is_object(value):
         value = {"error" if message.status == "error" else "output": text}
     out: b.JSON = {"name": name, "response": value}
     if message.tool_call_id and not message.tool_call_id.startswith(MADE_UP):
@@ -172,7 +172,7 @@ def _response(message: ToolMessage, names: dict[str | None, str]) -> b.JSON:
 def part(block: b.Block) -> b.JSON:
     """Return a content block as a part."""
     kind = block.get("type")
-    signed = {"thoughtSignature": (block.get("extras") or {}).get("thought_signature")}
+    signed = {"thoughtSignature": (block.get("extras") or b.EMPTY).get("thought_signature")}
     more = signed if signed["thoughtSignature"] else {}
     if kind in ("text", "text-plain"):
         return {"text": block.get("text", ""), **more}
@@ -198,12 +198,12 @@ def _model(message: AIMessage) -> list[b.JSON]:
     parts: list[b.JSON] = []
     for block in b.pieces_of(message):
         kind = block.get("type")
-        extras = block.get("extras") or {}
+        extras = block.get("extras") or b.EMPTY
         if kind in ("tool_call", "invalid_tool_call"):
             args = block.get("args")
             call: b.JSON = {
                 "name": block.get("name"),
-                "args": args if isinstance(args, dict) else {"invalid_arguments": args},
+                "args": args if b.is_object(args) else {"invalid_arguments": args},
             }
             if block.get("id") and not str(block["id"]).startswith(MADE_UP):
                 call["id"] = block["id"]
@@ -228,7 +228,7 @@ def decode(body: Any, provider: str = "google") -> list[AIMessage]:
 
     Raises: ModelContentFilterError when the prompt was blocked, ModelError when the reply is an error.
     """
-    if isinstance(body, list):
+    if b.is_array(body):
         return [_joined(body, provider)]
     candidates = body.get("candidates")
     if not candidates:
@@ -249,7 +249,7 @@ def _joined(bodies: list[b.JSON], provider: str) -> AIMessage:
 
 
 def _blocked(body: b.JSON, provider: str) -> Exception:
-    feedback = body.get("promptFeedback") or {}
+    feedback = body.get("promptFeedback") or b.EMPTY
     if reason := feedback.get("blockReason"):
         more = feedback.get("blockReasonMessage") or "the prompt was blocked"
         return ModelContentFilterError(f"{provider}: {reason}: {more}", provider=provider)
@@ -259,7 +259,7 @@ def _blocked(body: b.JSON, provider: str) -> Exception:
 
 
 def _candidate(candidate: b.JSON, body: b.JSON, usage: b.JSON | None, provider: str) -> AIMessage:
-    blocks = [_block(p) for p in (candidate.get("content") or {}).get("parts") or ()]
+    blocks = [_block(p) for p in (candidate.get("content") or b.EMPTY).get("parts") or b.NOTHING]
     if candidate.get("finishReason") in _BLOCKED:
         blocks.append(_refusal(candidate))
     facts = {**_facts(body), **_candidate_facts(candidate)}
@@ -357,7 +357,7 @@ def _server(native: b.JSON) -> b.Block | None:
 
 def usage_of(usage: Any) -> b.JSON | None:
     """Return usage_metadata: thoughts count as output, prompts of tools as input."""
-    if not isinstance(usage, dict) or not (usage.get("promptTokenCount") or usage.get("totalTokenCount")):
+    if not b.is_object(usage) or not (usage.get("promptTokenCount") or usage.get("totalTokenCount")):
         return None
     given = (usage.get("promptTokenCount") or 0) + (usage.get("toolUsePromptTokenCount") or 0)
     thought = usage.get("thoughtsTokenCount") or 0
@@ -394,7 +394,7 @@ def decode_event(event: b.JSON, into: b.StreamState, provider: str = "google") -
         into.facts.update({k: v for k, v in {**_facts(event), **_candidate_facts(candidate)}.items() if v is not None})
         into.finished = into.finished or bool(candidate.get("finishReason"))
     chunk: AIMessageChunk | None = None
-    for native in (candidate.get("content") or {}).get("parts") or ():
+    for native in (candidate.get("content") or b.EMPTY).get("parts") or b.NOTHING:
         piece = _piece(native, into)
         if piece is not None:
             chunk = piece if chunk is None else chunk + piece

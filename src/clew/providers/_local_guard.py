@@ -36,9 +36,10 @@ def main() -> None:
 
 def serve_xllamacpp(order: dict[str, Any]) -> tuple[str, Any]:
     """Serve by llama.cpp's own server inside the xllamacpp extension."""
-    import xllamacpp  # pyright: ignore[reportMissingImports] - an extra
+    import importlib
 
-    params: Any = xllamacpp.CommonParams()
+    xllamacpp: Any = importlib.import_module("xllamacpp")
+    params = xllamacpp.CommonParams()
     params.model.path = order["model"]
     params.model_alias = {order["alias"]}
     params.n_ctx, params.n_parallel = order["context"], order["slots"]
@@ -46,7 +47,7 @@ def serve_xllamacpp(order: dict[str, Any]) -> tuple[str, Any]:
     params.api_keys = [order["key"]]
     params.warmup = False
     params.ui = False
-    server: Any = xllamacpp.Server(params)
+    server = xllamacpp.Server(params)
     return server.listening_address, lambda: server
 
 
@@ -72,11 +73,11 @@ def serve_binary(order: dict[str, Any]) -> tuple[str, Any]:
 
 def serve_llama_cpp(order: dict[str, Any]) -> tuple[str, Any]:
     """Serve the llama_cpp package behind the few endpoints that we use, one request at a time."""
+    import importlib
     import threading
     from http.server import BaseHTTPRequestHandler, HTTPServer
 
-    import llama_cpp  # pyright: ignore[reportMissingImports] - an extra
-
+    llama_cpp: Any = importlib.import_module("llama_cpp")
     llm: Any = llama_cpp.Llama(
         order["model"],
         n_ctx=order["context"],
@@ -85,7 +86,16 @@ def serve_llama_cpp(order: dict[str, Any]) -> tuple[str, Any]:
         verbose=False,
     )
 
-    class Handler(BaseHTTPRequestHandler):
+    handler = _llama_cpp_handler(llm, order["key"], BaseHTTPRequestHandler)
+    server = HTTPServer(("127.0.0.1", 0), handler)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    return f"http://127.0.0.1:{server.server_port}", server.server_close
+
+
+def _llama_cpp_handler(llm: Any, key: str, base: Any) -> Any:
+    """Return the request handler that asks `llm`."""
+
+    class Handler(base):
         protocol_version = "HTTP/1.0"  # the end of the connection ends the answer
 
         def log_message(self, format: str, *args: Any) -> None:
@@ -93,7 +103,7 @@ def serve_llama_cpp(order: dict[str, Any]) -> tuple[str, Any]:
 
         def do_POST(self) -> None:
             body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-            if self.headers.get("Authorization") != f"Bearer {order['key']}":
+            if self.headers.get("Authorization") != f"Bearer {key}":
                 self.reply(401, {"error": {"code": 401, "message": "invalid key"}})
             elif self.path == "/tokenize":
                 tokens = llm.tokenize(body["content"].encode(), add_bos=False, special=True)
@@ -103,9 +113,7 @@ def serve_llama_cpp(order: dict[str, Any]) -> tuple[str, Any]:
 
         def chat(self, body: dict[str, Any]) -> None:
             known = {k: v for k, v in body.items() if k in LLAMA_CPP_FIELDS}
-            shape = known.get("response_format") or {}
-            if shape.get("type") == "json_schema":
-                known["response_format"] = {"type": "json_object", "schema": shape["json_schema"]["schema"]}
+            _rename_schema(known)
             try:
                 answer = llm.create_chat_completion(**known)
                 first = next(answer, None) if body.get("stream") else None
@@ -142,14 +150,19 @@ def serve_llama_cpp(order: dict[str, Any]) -> tuple[str, Any]:
             self.end_headers()
             self.wfile.write(data)
 
-    server = HTTPServer(("127.0.0.1", 0), Handler)
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    return f"http://127.0.0.1:{server.server_port}", server.server_close
+    return Handler
+
+
+def _rename_schema(body: dict[str, Any]) -> None:
+    shape: Any = body.get("response_format") or {}
+    if shape.get("type") == "json_schema":
+        body["response_format"] = {"type": "json_object", "schema": shape["json_schema"]["schema"]}
 
 
 LLAMA_CPP_FIELDS = {
-    "messages", "tools", "tool_choice", "temperature", "top_p", "top_k", "min_p", "stream", "stop", "seed", "max_tokens",
-    "response_format", "presence_penalty", "frequency_penalty", "repeat_penalty", "logit_bias", "logprobs", "top_logprobs",
+    "messages", "tools", "tool_choice", "temperature", "top_p", "top_k", "min_p", "stream", "stop", "seed",
+    "max_tokens", "response_format", "presence_penalty", "frequency_penalty", "repeat_penalty", "logit_bias",
+    "logprobs", "top_logprobs",
 }  # fmt: skip
 ENGINES = {"xllamacpp": serve_xllamacpp, "llama-server": serve_binary, "llama_cpp": serve_llama_cpp}
 

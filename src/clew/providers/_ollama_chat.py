@@ -28,26 +28,29 @@ def encode(messages: Sequence[BaseMessage], options: b.JSON) -> b.JSON:
     body: b.JSON = {"messages": [_message(m, names) for m in messages]}
     sampling: b.JSON = {}
     for key, value in options.items():
-        if value is None or value == []:
-            continue
-        if key == "response_format":
-            shape = value.get("json_schema")
-            body["format"] = shape["schema"] if shape else "json"
-        elif key == "tools":
-            body["tools"] = b.tool_dicts(value)
-        elif key == "reasoning":
-            body["think"] = value
-        elif key == "stop":
-            sampling["stop"] = [value] if isinstance(value, str) else list(value)
-        elif key == "options":
-            sampling.update(value)
-        elif key in _TOP:
-            body[key] = value
-        elif key not in ("tool_choice", "parallel_tool_calls", "strict", "stream_options"):
-            sampling[_RENAMED.get(key, key)] = value
+        if value is not None and value != []:
+            _option(body, sampling, key, value)
     if sampling:
         body["options"] = sampling
     return body
+
+
+def _option(body: b.JSON, sampling: b.JSON, key: str, value: Any) -> None:
+    if key == "response_format":
+        shape = value.get("json_schema")
+        body["format"] = shape["schema"] if shape else "json"
+    elif key == "tools":
+        body["tools"] = b.tool_dicts(value)
+    elif key == "reasoning":
+        body["think"] = value
+    elif key == "stop":
+        sampling["stop"] = [value] if isinstance(value, str) else list(value)
+    elif key == "options":
+        sampling.update(value)
+    elif key in _TOP:
+        body[key] = value
+    elif key not in ("tool_choice", "parallel_tool_calls", "strict", "stream_options"):
+        sampling[_RENAMED.get(key, key)] = value
 
 
 def _message(message: BaseMessage, names: dict[str | None, str]) -> b.JSON:
@@ -97,7 +100,7 @@ def _assistant(message: AIMessage, names: dict[str | None, str]) -> b.JSON:
         if kind in ("tool_call", "invalid_tool_call"):
             names[block.get("id")] = str(block.get("name"))
             args = block.get("args")
-            arguments = args if isinstance(args, dict) else {"invalid_arguments": args}
+            arguments = args if b.is_object(args) else {"invalid_arguments": args}
             calls.append({"function": {"name": block.get("name"), "arguments": arguments}})
         elif kind == "reasoning":
             thoughts.append(block.get("reasoning", ""))
@@ -121,8 +124,8 @@ def decode(body: b.JSON, provider: str = "ollama") -> list[AIMessage]:
         blocks.append({"type": "reasoning", "reasoning": said["thinking"]})
     if said.get("content"):
         blocks.append({"type": "text", "text": said["content"]})
-    blocks += [{"type": "image", "base64": data} for data in said.get("images") or ()]
-    for call in said.get("tool_calls") or ():
+    blocks += [{"type": "image", "base64": data} for data in said.get("images") or b.NOTHING]
+    for call in said.get("tool_calls") or b.NOTHING:
         function = call["function"]
         blocks.append(b.call_block(function.get("name"), function.get("arguments"), _id_of(call)))
     meta = b.metadata(_facts(body), provider, spoke=b.spoke(blocks))
@@ -157,7 +160,7 @@ def decode_event(event: b.JSON, into: b.StreamState, provider: str = "ollama") -
         into.facts = _facts(event)
         into.facts["logprobs"] = into.memory.get("logprobs")
         into.usage = event
-    said: b.JSON = event.get("message") or {}
+    said: b.JSON = event.get("message") or b.EMPTY
     chunk: AIMessageChunk | None = None
     if said.get("thinking"):
         chunk = into.reasoning(said["thinking"], "reasoning")

@@ -28,9 +28,10 @@ _MESSAGE_KEYS = frozenset({
 class Quirks(NamedTuple):
     """How a service departs from OpenAI.
 
-    max_tokens: name of the limit on the wire. reasoning: member of an assistant message that takes earlier reasoning
-    back, or "" when the service wants none. any_tool: the choice that means "some tool". video: whether video_url parts are understood. tool_names: whether a tool
-    message carries its tool's name. stream_usage: whether to ask for usage in streams. seed: name of the seed.
+    max_tokens, seed: what these parameters are called. reasoning: the member of an assistant message that takes earlier
+    reasoning back, or "" when the service wants none. any_tool: the choice that means "some tool". video: whether
+    video_url parts are understood. tool_names: whether a tool message carries its tool's name. stream_usage: whether to
+    ask for usage in streams.
     """
 
     max_tokens: str = "max_tokens"
@@ -119,7 +120,7 @@ def part(block: b.Block, quirks: Quirks = PLAIN) -> b.JSON:
     if kind in ("text", "text-plain"):
         text = {"type": "text", "text": block.get("text", "")}
         return {**text, **b.beside(block, ("text", "mime_type", "title", "context"))}
-    if kind in _NATIVE_PARTS or (kind == "file" and isinstance(block.get("file"), dict)):
+    if kind in _NATIVE_PARTS or (kind == "file" and b.is_object(block.get("file"))):
         return {k: v for k, v in block.items() if k != "index"}
     if kind == "non_standard":
         return block["value"]
@@ -143,7 +144,7 @@ _MEDIA = ("url", "base64", "data", "file_id", "mime_type", "source_type")
 def _file(block: b.Block, how: str, value: str, mime: str) -> b.JSON:
     if how == "file_id":
         return {"file_id": value}
-    name = block.get("filename") or (block.get("extras") or {}).get("filename") or "file"
+    name = block.get("filename") or (block.get("extras") or b.EMPTY).get("filename") or "file"
     return {"filename": name, "file_data": b.data_url(value, b.need_mime(block, mime, WIRE))}
 
 
@@ -152,22 +153,7 @@ def _assistant(message: AIMessage, quirks: Quirks) -> b.JSON:
     parts: list[b.JSON] = []
     calls: list[b.JSON] = []
     for block in b.pieces_of(message):
-        kind = block.get("type")
-        if kind in ("tool_call", "invalid_tool_call"):
-            function = {"name": block.get("name"), "arguments": b.arguments_text(block)}
-            calls.append(
-                {"id": block.get("id"), "type": "function", "function": function, **(block.get("extras") or {})}
-            )
-        elif kind == "reasoning":
-            _reasoning(block, quirks, out, parts)
-        elif kind == "refusal":
-            out["refusal"] = out.get("refusal", "") + str(block.get("refusal", ""))
-        elif kind == "audio" and block.get("id"):
-            out["audio"] = {"id": block["id"]}
-        elif kind in ("server_tool_call", "server_tool_result", "citation"):
-            continue  # the service ran it; the text says what came of it
-        else:
-            parts.append(part(block, quirks))
+        _piece(block, quirks, out, parts, calls)
     if calls:
         out["tool_calls"] = calls
     if parts:
@@ -180,8 +166,25 @@ def _assistant(message: AIMessage, quirks: Quirks) -> b.JSON:
     return out
 
 
+def _piece(block: b.Block, quirks: Quirks, out: b.JSON, parts: list[b.JSON], calls: list[b.JSON]) -> None:
+    """Put a piece of an assistant turn where the wire wants it."""
+    kind = block.get("type")
+    if kind in ("tool_call", "invalid_tool_call"):
+        function = {"name": block.get("name"), "arguments": b.arguments_text(block)}
+        more = block.get("extras") or b.EMPTY
+        calls.append({"id": block.get("id"), "type": "function", "function": function, **more})
+    elif kind == "reasoning":
+        _reasoning(block, quirks, out, parts)
+    elif kind == "refusal":
+        out["refusal"] = out.get("refusal", "") + str(block.get("refusal", ""))
+    elif kind == "audio" and block.get("id"):
+        out["audio"] = {"id": block["id"]}
+    elif kind not in ("server_tool_call", "server_tool_result", "citation"):
+        parts.append(part(block, quirks))  # of the others the service keeps track, and the text says what came of them
+
+
 def _reasoning(block: b.Block, quirks: Quirks, out: b.JSON, parts: list[b.JSON]) -> None:
-    field = (block.get("extras") or {}).get("field") or quirks.reasoning
+    field = (block.get("extras") or b.EMPTY).get("field") or quirks.reasoning
     text = str(block.get("reasoning", ""))
     if field == "thinking":
         parts.append({"type": "thinking", "thinking": [{"type": "text", "text": text}]})
@@ -204,27 +207,27 @@ def decode(body: b.JSON, provider: str = "openai") -> list[AIMessage]:
 
 def _facts(body: b.JSON) -> b.JSON:
     out = {k: v for k, v in body.items() if k not in ("choices", "object", "usage")}
-    if isinstance(body.get("usage"), dict):
+    if b.is_object(body.get("usage")):
         out["token_usage"] = body["usage"]
     return out
 
 
 def _choice(choice: b.JSON, facts: b.JSON, usage: b.JSON | None, provider: str) -> AIMessage:
-    said: b.JSON = choice.get("message") or choice.get("delta") or {}
+    said: b.JSON = choice.get("message") or choice.get("delta") or b.EMPTY
     blocks = _reasoning_blocks(said)
     blocks += _text_blocks(said)
     if said.get("refusal"):
         blocks.append({"type": "refusal", "refusal": said["refusal"]})
-    if (said.get("audio") or {}).get("data"):
+    if (said.get("audio") or b.EMPTY).get("data"):
         blocks.append(_audio(said["audio"]))
-    for call in said.get("tool_calls") or ():
+    for call in said.get("tool_calls") or b.NOTHING:
         blocks.append(_call(call))
     rest = {k: v for k, v in choice.items() if k not in ("message", "delta", "index") and v is not None}
     kwargs = {k: v for k, v in said.items() if k not in _MESSAGE_KEYS and v not in (None, "", [])}
     old = said.get("function_call")
-    if isinstance(old, dict) and old.get("name"):
+    if b.is_object(old) and old.get("name"):
         kwargs["function_call"] = old
-    if isinstance(said.get("content"), list):
+    if b.is_array(said.get("content")):
         kwargs.pop("annotations", None)
     meta = b.metadata({**facts, **rest}, provider, spoke=b.spoke(blocks))
     return b.message_of(blocks, additional_kwargs=kwargs, response_metadata=meta, usage_metadata=usage)
@@ -243,7 +246,7 @@ def _text_blocks(said: b.JSON) -> list[b.Block]:
     if isinstance(content, str):
         return [{"type": "text", "text": content}] if content else []
     blocks: list[b.Block] = []
-    for item in content or ():
+    for item in content or b.NOTHING:
         if item.get("type") == "thinking":
             text = _thinking(item)
             blocks.append({"type": "reasoning", "reasoning": text, "extras": {"field": "thinking"}})
@@ -256,7 +259,7 @@ def _text_blocks(said: b.JSON) -> list[b.Block]:
 
 def _thinking(item: b.JSON) -> str:
     inner = item.get("thinking")
-    return inner if isinstance(inner, str) else "".join(p.get("text", "") for p in inner or ())
+    return inner if isinstance(inner, str) else "".join(p.get("text", "") for p in inner or b.NOTHING)
 
 
 def _audio(audio: b.JSON) -> b.Block:
@@ -266,8 +269,8 @@ def _audio(audio: b.JSON) -> b.Block:
 
 
 def _call(call: b.JSON) -> b.Block:
-    function = call.get("function") or {}
-    custom = call.get("custom") or {}
+    function = call.get("function") or b.EMPTY
+    custom = call.get("custom") or b.EMPTY
     extras = {k: v for k, v in call.items() if k not in ("id", "type", "function", "index", "custom") and v is not None}
     if not function.get("name") and custom.get("name"):
         return b.call_block(
@@ -278,9 +281,10 @@ def _call(call: b.JSON) -> b.Block:
 
 def usage_of(usage: Any) -> b.JSON | None:
     """Return usage_metadata; prompt_tokens counts the cached ones too."""
-    if not isinstance(usage, dict) or usage.get("prompt_tokens") is None:
+    if not b.is_object(usage) or usage.get("prompt_tokens") is None:
         return None
-    inside, outside = usage.get("prompt_tokens_details") or {}, usage.get("completion_tokens_details") or {}
+    inside: Any = usage.get("prompt_tokens_details") or b.EMPTY
+    outside: Any = usage.get("completion_tokens_details") or b.EMPTY
     given, made = usage["prompt_tokens"], usage.get("completion_tokens") or 0
     out: b.JSON = {
         "input_tokens": given,
@@ -336,12 +340,12 @@ def _delta(delta: b.JSON, into: b.StreamState) -> AIMessageChunk | None:
         if isinstance(delta.get(field), str) and delta[field]:
             _remember_delta(delta, into)
             return into.reasoning(delta[field], "reasoning", {"field": field})
-    if isinstance(content, list) and content:
+    if b.is_array(content) and content:
         return _content_delta(content, into)
     if delta.get("refusal"):
         into.spoke = True
         return into.block({"type": "refusal", "refusal": delta["refusal"]}, "refusal")
-    if (delta.get("audio") or {}).get("data") or (delta.get("audio") or {}).get("transcript"):
+    if (delta.get("audio") or b.EMPTY).get("data") or (delta.get("audio") or b.EMPTY).get("transcript"):
         into.spoke = True
         return into.block({k: v for k, v in _audio(delta["audio"]).items() if v}, "audio")
     _remember_delta(delta, into)
@@ -363,7 +367,7 @@ def _content_delta(content: list[Any], into: b.StreamState) -> AIMessageChunk | 
 
 
 def _fragment(call: b.JSON, position: int) -> b.JSON:
-    function = call.get("function") or {}
+    function = call.get("function") or b.EMPTY
     extras = {k: v for k, v in call.items() if k not in ("id", "type", "function", "index", "custom") and v is not None}
     index = call.get("index")
     return b.fragment(
@@ -376,7 +380,7 @@ def _remember(event: b.JSON, into: b.StreamState) -> None:
     for key, value in event.items():
         if value is not None and key not in ("choices", "object", "usage", "obfuscation", "p"):
             into.facts[key] = value
-    if isinstance(event.get("usage"), dict):
+    if b.is_object(event.get("usage")):
         into.usage = event["usage"]
 
 
@@ -385,7 +389,7 @@ def _remember_choice(choice: b.JSON, into: b.StreamState) -> None:
         if value is None or value == "" or key in ("delta", "index", "message", "token_ids"):
             continue
         if key == "logprobs":
-            if isinstance(value, dict) and value.get("content"):
+            if b.is_object(value) and value.get("content"):
                 into.facts.setdefault("logprobs", {"content": []})["content"].extend(value["content"])
         else:
             into.facts[key] = value

@@ -12,7 +12,7 @@ from clew.providers import _blocks as b
 from clew.providers._errors import cannot_carry, from_reply
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from clew.messages import AIMessageChunk, BaseMessage
 
@@ -68,14 +68,14 @@ def _option(body: b.JSON, key: str, value: Any) -> None:
         body.setdefault("text", {})["format"] = {"type": "json_schema", **shape} if shape else value
     elif key == "reasoning_effort":
         body.setdefault("reasoning", {})["effort"] = value
-    elif key == "text" and isinstance(body.get("text"), dict):
+    elif key == "text" and b.is_object(body.get("text")):
         body["text"] = {**value, **body["text"]}
     else:
         body[_RENAMED.get(key, key)] = value
 
 
 def _tool(tool: b.JSON) -> b.JSON:
-    return {"type": "function", **tool["function"]} if isinstance(tool.get("function"), dict) else tool
+    return {"type": "function", **tool["function"]} if b.is_object(tool.get("function")) else tool
 
 
 def encode_message(message: BaseMessage) -> list[b.JSON]:
@@ -115,7 +115,7 @@ def part(block: b.Block) -> b.JSON:
         inner = block["image_url"]
         inner = {"url": inner} if isinstance(inner, str) else inner
         return {"type": "input_image", "image_url": inner["url"], **{k: v for k, v in inner.items() if k != "url"}}
-    if kind == "file" and isinstance(block.get("file"), dict):
+    if kind == "file" and b.is_object(block.get("file")):
         return {"type": "input_file", **block["file"]}
     if str(kind).startswith("input_"):
         return {k: v for k, v in block.items() if k != "index"}
@@ -145,7 +145,7 @@ def _assistant(message: AIMessage) -> list[b.JSON]:
     items: list[b.JSON] = []
     for block in b.pieces_of(message):
         kind = block.get("type")
-        extras = block.get("extras") or {}
+        extras = block.get("extras") or b.EMPTY
         if kind in ("tool_call", "invalid_tool_call"):
             call = {"type": "function_call", "call_id": block.get("id"), "name": block.get("name")}
             items.append({**call, "arguments": b.arguments_text(block), **_unless(extras, "item_id")})
@@ -172,7 +172,7 @@ def _unless(values: b.JSON, *names: str) -> b.JSON:
 
 def _say(items: list[b.JSON], block: b.Block, said: b.JSON) -> None:
     """Add a part to the last message item if it is the same message, else open one."""
-    notes = [_native(a) for a in block.get("annotations") or ()]
+    notes = [_native(a) for a in block.get("annotations") or b.NOTHING]
     if block.get("id"):
         said["annotations"] = notes
         last = items[-1] if items else {}
@@ -216,9 +216,9 @@ def decode(body: b.JSON, provider: str = "openai") -> list[AIMessage]:
 
 def _facts(body: b.JSON, blocks: list[b.Block]) -> b.JSON:
     facts = {key: body[key] for key in _FACTS if body.get(key)}
-    facts["message_ids"] = [item.get("id") for item in body.get("output") or () if item.get("type") == "message"]
+    facts["message_ids"] = [item.get("id") for item in body.get("output") or b.NOTHING if item.get("type") == "message"]
     facts["token_usage"] = body.get("usage")
-    reason = (body.get("incomplete_details") or {}).get("reason")
+    reason = (body.get("incomplete_details") or b.EMPTY).get("reason")
     called = any(x["type"] in ("tool_call", "invalid_tool_call") for x in blocks)
     facts["finish_reason"] = {"max_output_tokens": "length"}.get(reason, reason) or ("tool_calls" if called else "stop")
     return facts
@@ -227,7 +227,7 @@ def _facts(body: b.JSON, blocks: list[b.Block]) -> b.JSON:
 def _item(item: b.JSON, logprobs: list[Any], *, with_id: bool) -> list[b.Block]:
     kind = item.get("type")
     if kind == "message" and item.get("role") == "assistant":
-        return [_said(p, item, logprobs, with_id=with_id) for p in item.get("content") or ()]
+        return [_said(p, item, logprobs, with_id=with_id) for p in item.get("content") or b.NOTHING]
     if kind == "function_call":
         return [b.call_block(item.get("name"), item.get("arguments"), item.get("call_id"), _call_extras(item))]
     if kind == "reasoning":
@@ -259,7 +259,7 @@ def _call_extras(item: b.JSON) -> b.JSON:
 
 
 def _thoughts(item: b.JSON) -> str:
-    parts = [p.get("text", "") for p in [*(item.get("summary") or ()), *(item.get("content") or ())]]
+    parts = [p.get("text", "") for p in [*(item.get("summary") or b.NOTHING), *(item.get("content") or b.NOTHING)]]
     return "\n\n".join(p for p in parts if p)
 
 
@@ -271,7 +271,7 @@ def _rest(item: b.JSON) -> b.JSON:
 def _said(said: b.JSON, item: b.JSON, logprobs: list[Any], *, with_id: bool) -> b.Block:
     if said.get("type") == "refusal":
         return {"type": "refusal", "refusal": said.get("refusal", "")}
-    logprobs.extend(said.get("logprobs") or ())
+    logprobs.extend(said.get("logprobs") or b.NOTHING)
     block: b.Block = {"type": "text", "text": said.get("text", "")}
     if said.get("annotations"):
         block["annotations"] = [annotation(a) for a in said["annotations"]]
@@ -291,7 +291,7 @@ def annotation(native: b.JSON) -> b.JSON:
 
 def usage_of(usage: Any) -> b.JSON | None:
     """Return usage_metadata; input_tokens counts the cached ones too."""
-    if not isinstance(usage, dict) or usage.get("input_tokens") is None:
+    if not b.is_object(usage) or usage.get("input_tokens") is None:
         return None
     given, made = usage["input_tokens"], usage.get("output_tokens") or 0
     out: b.JSON = {
@@ -299,9 +299,9 @@ def usage_of(usage: Any) -> b.JSON | None:
         "output_tokens": made,
         "total_tokens": usage.get("total_tokens") or given + made,
     }
-    if details := b.counts(cache_read=(usage.get("input_tokens_details") or {}).get("cached_tokens")):
+    if details := b.counts(cache_read=(usage.get("input_tokens_details") or b.EMPTY).get("cached_tokens")):
         out["input_token_details"] = details
-    if details := b.counts(reasoning=(usage.get("output_tokens_details") or {}).get("reasoning_tokens")):
+    if details := b.counts(reasoning=(usage.get("output_tokens_details") or b.EMPTY).get("reasoning_tokens")):
         out["output_token_details"] = details
     return out
 
@@ -312,32 +312,28 @@ def usage_of(usage: Any) -> b.JSON | None:
 def decode_event(event: b.JSON, into: b.StreamState, provider: str = "openai") -> AIMessageChunk | None:
     """Return what an event adds, or None. Raises: ModelError for an error event or a failed response."""
     kind = event.get("type")
-    if kind == "response.output_text.delta":
-        if event.get("logprobs"):
-            into.facts.setdefault("logprobs", []).extend(event["logprobs"])
-        return _text_delta(event, into)
-    if kind == "response.function_call_arguments.delta":
-        into.memory["args", event["output_index"]] = True
-        return into.calls([b.fragment(None, event["delta"], None, event["output_index"])])
-    if kind in ("response.reasoning_summary_text.delta", "response.reasoning_text.delta"):
-        return _thought(into, event, event["delta"])
-    if kind == "response.reasoning_summary_part.added":
-        return _thought(into, event, "\n\n") if event.get("summary_index") else None
-    if kind == "response.output_item.added":
-        return _added(event, into)
-    if kind == "response.output_item.done":
-        return _done(event, into)
-    if kind == "response.output_text.annotation.added":
-        note = annotation(event["annotation"])
-        return into.block({"type": "text", "text": "", "annotations": [note]}, _place(event))
-    if kind == "response.refusal.delta":
-        into.spoke = True
-        return into.block({"type": "refusal", "refusal": event["delta"]}, _place(event))
-    if kind in ("response.completed", "response.incomplete"):
-        _complete(event["response"], into)
-    elif kind in ("error", "response.failed"):
+    if kind in ("error", "response.failed"):
         raise from_reply(provider, None, event.get("response") or event)
-    return None
+    read = _EVENTS.get(str(kind))
+    return read(event, into) if read is not None else None
+
+
+def _arguments(event: b.JSON, into: b.StreamState) -> AIMessageChunk:
+    into.memory["args", event["output_index"]] = True
+    return into.calls([b.fragment(None, event["delta"], None, event["output_index"])])
+
+
+def _summary_part(event: b.JSON, into: b.StreamState) -> AIMessageChunk | None:
+    return _thought({**event, "delta": "\n\n"}, into) if event.get("summary_index") else None
+
+
+def _note(event: b.JSON, into: b.StreamState) -> AIMessageChunk:
+    return into.block({"type": "text", "text": "", "annotations": [annotation(event["annotation"])]}, _place(event))
+
+
+def _refusal(event: b.JSON, into: b.StreamState) -> AIMessageChunk:
+    into.spoke = True
+    return into.block({"type": "refusal", "refusal": event["delta"]}, _place(event))
 
 
 def _place(event: b.JSON) -> str:
@@ -345,6 +341,8 @@ def _place(event: b.JSON) -> str:
 
 
 def _text_delta(event: b.JSON, into: b.StreamState) -> AIMessageChunk | None:
+    if event.get("logprobs"):
+        into.facts.setdefault("logprobs", []).extend(event["logprobs"])
     if not event["delta"]:
         return None
     if not into.mixed:
@@ -360,9 +358,9 @@ def _text_delta(event: b.JSON, into: b.StreamState) -> AIMessageChunk | None:
     return chunk
 
 
-def _thought(into: b.StreamState, event: b.JSON, text: str) -> AIMessageChunk:
+def _thought(event: b.JSON, into: b.StreamState) -> AIMessageChunk:
     into.thought = True
-    return into.block({"type": "reasoning", "reasoning": text}, event["output_index"])
+    return into.block({"type": "reasoning", "reasoning": event["delta"]}, event["output_index"])
 
 
 def _added(event: b.JSON, into: b.StreamState) -> AIMessageChunk | None:
@@ -383,9 +381,8 @@ def _done(event: b.JSON, into: b.StreamState) -> AIMessageChunk | None:
     item, index = event["item"], event["output_index"]
     into.memory.setdefault("items", []).append(item)
     if item["type"] == "reasoning":
-        seen = _thoughts(item) if ("thought", index) in into.memory else ""
-        block = {"type": "reasoning", "id": item.get("id"), "extras": {"item": _rest(item)}}
-        return into.block({**block, "reasoning": seen}, index)
+        block = {"type": "reasoning", "reasoning": "", "id": item.get("id"), "extras": {"item": _rest(item)}}
+        return into.block(block, index)
     if item["type"] == "function_call":
         if ("args", index) in into.memory or not item.get("arguments"):
             return None
@@ -397,12 +394,28 @@ def _done(event: b.JSON, into: b.StreamState) -> AIMessageChunk | None:
     return into.block(block, index)
 
 
-def _complete(response: b.JSON, into: b.StreamState) -> None:
+def _complete(event: b.JSON, into: b.StreamState) -> None:
+    response = event["response"]
     into.finished = True
-    into.usage = response.get("usage") or {}
-    response = {**response, "output": response.get("output") or into.memory.get("items", [])}
-    called = [{"type": "tool_call"} for item in response.get("output") or () if item.get("type") == "function_call"]
-    into.facts.update(_facts(response, called))
+    into.usage = response.get("usage") or b.EMPTY
+    output: list[Any] = response.get("output") or into.memory.get("items", [])
+    called = [{"type": "tool_call"} for item in output if item.get("type") == "function_call"]
+    into.facts.update(_facts({**response, "output": output}, called))
+
+
+_EVENTS: dict[str, Callable[[b.JSON, b.StreamState], AIMessageChunk | None]] = {
+    "response.output_text.delta": _text_delta,
+    "response.function_call_arguments.delta": _arguments,
+    "response.reasoning_summary_text.delta": _thought,
+    "response.reasoning_text.delta": _thought,
+    "response.reasoning_summary_part.added": _summary_part,
+    "response.output_item.added": _added,
+    "response.output_item.done": _done,
+    "response.output_text.annotation.added": _note,
+    "response.refusal.delta": _refusal,
+    "response.completed": _complete,
+    "response.incomplete": _complete,
+}
 
 
 def finish(into: b.StreamState, provider: str = "openai") -> AIMessageChunk:

@@ -14,6 +14,7 @@ import msgspec
 from clew.errors import ModelAuthenticationError
 from clew.providers import _clients
 from clew.providers._base import AsyncEvents, Events, WireChatModel
+from clew.providers._json import is_object
 from clew.providers._sse import aevents, events
 
 if TYPE_CHECKING:
@@ -120,7 +121,8 @@ async def async_client(sdk: ModuleType, provider: str, stem: str, arguments: JSO
 
 
 def _key(sdk: ModuleType, stem: str, arguments: JSON) -> tuple[Any, ...]:
-    return (sdk.__name__, stem, *((k, tuple(v.items()) if isinstance(v, dict) else v) for k, v in arguments.items()))
+    values = ((k, tuple(v.items()) if is_object(v) else v) for k, v in arguments.items())
+    return (sdk.__name__, stem, *values)
 
 
 def _make(cls: Callable[..., Any], provider: str, arguments: JSON) -> Any:

@@ -29,14 +29,19 @@ class Service(NamedTuple):
 
 _NEW_LIMIT = Quirks(max_tokens="max_completion_tokens")
 _THINKS = Quirks(reasoning="reasoning_content")
+_REASONS = Quirks(reasoning="reasoning")
+_NEW_AND_THINKS = Quirks("max_completion_tokens", "reasoning")
+_SEES_VIDEO = Quirks(reasoning="reasoning", video=True)
 
 SERVICES: dict[str, Service] = {
     "openai": Service(None, ("OPENAI_API_KEY",), _NEW_LIMIT, responses=True, url_variable="OPENAI_BASE_URL"),
-    "azure_openai": Service("", ("AZURE_OPENAI_API_KEY",), _NEW_LIMIT, responses=True, url_variable="AZURE_OPENAI_ENDPOINT"),
+    "azure_openai": Service(
+        "", ("AZURE_OPENAI_API_KEY",), _NEW_LIMIT, responses=True, url_variable="AZURE_OPENAI_ENDPOINT"
+    ),
     "azure_ai": Service("", ("AZURE_AI_API_KEY", "AZURE_INFERENCE_CREDENTIAL"), url_variable="AZURE_AI_ENDPOINT"),
-    "cerebras": Service("https://api.cerebras.ai/v1", ("CEREBRAS_API_KEY",), Quirks("max_completion_tokens", "reasoning")),
+    "cerebras": Service("https://api.cerebras.ai/v1", ("CEREBRAS_API_KEY",), _NEW_AND_THINKS),
     "cohere": Service("https://api.cohere.ai/compatibility/v1", ("COHERE_API_KEY", "CO_API_KEY")),
-    "crusoe": Service("https://hypervisor.api.crusoecloud.com/v1", ("CRUSOE_API_KEY",), Quirks(reasoning="reasoning")),
+    "crusoe": Service("https://hypervisor.api.crusoecloud.com/v1", ("CRUSOE_API_KEY",), _REASONS),
     "databricks": Service("", ("DATABRICKS_TOKEN",)),
     "deepinfra": Service("https://api.deepinfra.com/v1/openai", ("DEEPINFRA_API_KEY",), _THINKS),
     "deepseek": Service("https://api.deepseek.com", ("DEEPSEEK_API_KEY",), _THINKS),
@@ -45,7 +50,7 @@ SERVICES: dict[str, Service] = {
         "https://generativelanguage.googleapis.com/v1beta/openai", ("GEMINI_API_KEY", "GOOGLE_API_KEY")
     ),
     "github": Service("https://models.github.ai/inference", ("GITHUB_TOKEN",)),
-    "groq": Service("https://api.groq.com/openai/v1", ("GROQ_API_KEY",), Quirks("max_completion_tokens", "reasoning")),
+    "groq": Service("https://api.groq.com/openai/v1", ("GROQ_API_KEY",), _NEW_AND_THINKS),
     "huggingface": Service("https://router.huggingface.co/v1", ("HF_TOKEN", "HUGGINGFACEHUB_API_TOKEN")),
     "llama-server": Service("http://127.0.0.1:8080/v1", ("LLAMA_API_KEY",), _THINKS, needs_key=False, responses=True),
     "lmstudio": Service("http://127.0.0.1:1234/v1", (), _THINKS, needs_key=False),
@@ -55,14 +60,16 @@ SERVICES: dict[str, Service] = {
     ),
     "moonshot": Service("https://api.moonshot.ai/v1", ("MOONSHOT_API_KEY",), _THINKS),
     "nvidia": Service("https://integrate.api.nvidia.com/v1", ("NVIDIA_API_KEY",), _THINKS),
-    "ollama_compatible": Service("http://127.0.0.1:11434/v1", (), Quirks(reasoning="reasoning"), needs_key=False),
-    "openrouter": Service("https://openrouter.ai/api/v1", ("OPENROUTER_API_KEY",), Quirks(reasoning="reasoning", video=True)),
-    "perplexity": Service("https://api.perplexity.ai", ("PERPLEXITY_API_KEY", "PPLX_API_KEY"), Quirks(stream_usage=False)),
+    "ollama_compatible": Service("http://127.0.0.1:11434/v1", (), _REASONS, needs_key=False),
+    "openrouter": Service("https://openrouter.ai/api/v1", ("OPENROUTER_API_KEY",), _SEES_VIDEO),
+    "perplexity": Service(
+        "https://api.perplexity.ai", ("PERPLEXITY_API_KEY", "PPLX_API_KEY"), Quirks(stream_usage=False)
+    ),
     "sambanova": Service("https://api.sambanova.ai/v1", ("SAMBANOVA_API_KEY",)),
     "snowflake": Service("", ("SNOWFLAKE_PAT",)),
     "together": Service("https://api.together.xyz/v1", ("TOGETHER_API_KEY",)),
-    "vercel_gateway": Service("https://ai-gateway.vercel.sh/v1", ("AI_GATEWAY_API_KEY",), Quirks(reasoning="reasoning")),
-    "vllm": Service("http://127.0.0.1:8000/v1", ("VLLM_API_KEY",), Quirks(reasoning="reasoning", video=True), needs_key=False),
+    "vercel_gateway": Service("https://ai-gateway.vercel.sh/v1", ("AI_GATEWAY_API_KEY",), _REASONS),
+    "vllm": Service("http://127.0.0.1:8000/v1", ("VLLM_API_KEY",), _SEES_VIDEO, needs_key=False),
     "writer": Service("https://api.writer.com/v1", ("WRITER_API_KEY",)),
     "xai": Service("https://api.x.ai/v1", ("XAI_API_KEY",), _THINKS, responses=True),
     "zai": Service("https://api.z.ai/api/paas/v4", ("ZAI_API_KEY", "ZHIPUAI_API_KEY"), _THINKS),

@@ -31,7 +31,7 @@ class ChatAnthropic(StainlessChatModel):
 
     provider: ClassVar[str] = "anthropic"
 
-    max_tokens: int = Field(default=4096, validation_alias=AliasChoices("max_tokens", "max_tokens_to_sample"))
+    max_tokens: int | None = Field(default=4096, validation_alias=AliasChoices("max_tokens", "max_tokens_to_sample"))
     top_k: int | None = None
     thinking: dict[str, Any] | None = None
     effort: str | None = None

@@ -65,7 +65,8 @@ class ChatGoogleGenerativeAI(WireChatModel):
 
     def _params(self) -> JSON:
         names = (
-            "top_k", "seed", "thinking_budget", "include_thoughts", "response_modalities", "safety_settings", "cached_content",
+            "top_k", "seed", "thinking_budget", "include_thoughts", "response_modalities", "safety_settings",
+            "cached_content",
         )  # fmt: skip
         return {**super()._params(), **{n: v for n in names if (v := getattr(self, n)) is not None}}
 

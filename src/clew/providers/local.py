@@ -28,12 +28,13 @@ class ChatLocal(WireChatModel):
     """Chat with a model that runs in this machine.
 
     model: "smollm2", or the path of a .gguf file. context: tokens of prompt and answer together. threads: of the
-    engine; None means one per core, at most eight. seed: makes sampling repeatable.
+    engine; None means half the cores, at most eight. seed: makes sampling repeatable.
     Raises, at the first call: MissingDependencyError when the model or an engine is not installed,
     ModelConnectionError when the engine does not start or died, ContextOverflowError when the prompt is too long.
     """
 
     provider: ClassVar[str] = "local"
+    structured_method: ClassVar[str] = "prompted"
     native_tools: ClassVar[bool] = False
 
     model: str = Field(default="smollm2", validation_alias=AliasChoices("model", "model_name"))

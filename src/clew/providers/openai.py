@@ -39,6 +39,7 @@ class ChatOpenAI(StainlessChatModel):
     """
 
     provider: ClassVar[str] = "openai"
+    structured_method: ClassVar[str] = "json_schema"
 
     model: str = Field(default="gpt-4o-mini", validation_alias=AliasChoices("model", "model_name"))
     service: str = "openai"
