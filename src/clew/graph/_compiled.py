@@ -19,7 +19,7 @@ from clew.pregel._pregel import Pregel
 from clew.types import Command, Overwrite, Send
 
 if TYPE_CHECKING:
-    from clew.checkpoint import _records as R  # noqa: N812 - a vocabulary
+    from clew.checkpoint import _records as R
     from clew.checkpoint._journal import Row
     from clew.config import RunnableConfig
     from clew.graph.state import StateGraph
@@ -62,9 +62,10 @@ class CompiledStateGraph(Pregel):
         self.channels = builder.channels()
         self.plan = builder.plan()
         self.runners = {
-            name: Runner(node, builder.policies(name), self.channels, self.schema) for name, node in builder.nodes.items()
+            name: Runner(node, builder.policies(name), self.channels, self.schema)
+            for name, node in builder.nodes.items()
         }
-        entry = Node(START, lambda given: given, builder.input, Policies(), branches=builder.entry_branches)
+        entry = Node(START, _as_given, builder.input, Policies(), branches=builder.entry_branches)
         self.entry = Runner(entry, Policies(), self.channels, self.schema)
         self._handlers: dict[str, Runner] = {}
         for schema in (builder.schema, builder.input, builder.output, *(node.input for node in builder.nodes.values())):
@@ -104,7 +105,8 @@ class CompiledStateGraph(Pregel):
             name = target.node if isinstance(target, Send) else target
             if name != END and name not in self.builder.nodes:
                 raise InvalidUpdateError(
-                    f"{source!r} leads to {name!r}, which is no node of {self.name!r}; the nodes are {list(self.builder.nodes)}"
+                    f"{source!r} leads to {name!r}, which is no node of {self.name!r}; "
+                    f"the nodes are {list(self.builder.nodes)}"
                 )
 
     @staticmethod
@@ -193,7 +195,7 @@ class CompiledStateGraph(Pregel):
         return await _snapshots.updated(self, values, body, update, as_node, forks=forks)
 
     def get_state(self, config: RunnableConfig, *, subgraphs: bool = False) -> StateSnapshot:
-        """Return the state of a thread. subgraphs: with the state of graphs that wait inside a node, in `tasks[i].state`."""
+        """Return the state of a thread. subgraphs: also of graphs that wait inside a node, in `tasks[i].state`."""
         from clew.graph import _snapshots
         from clew.pregel import _state
 
@@ -231,6 +233,10 @@ class CompiledStateGraph(Pregel):
     def get_output_jsonschema(self, config: RunnableConfig | None = None) -> dict[str, Any]:
         """Return the JSON schema of the output."""
         return _json_schema(self.builder.output.type)
+
+
+def _as_given(value: Any) -> Any:
+    return value
 
 
 def _json_schema(state_type: Any) -> dict[str, Any]:

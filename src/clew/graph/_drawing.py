@@ -40,7 +40,7 @@ def draw(graph: CompiledStateGraph, depth: int) -> Graph:
 def _edges(graph: CompiledStateGraph) -> list[tuple[str, str, Any, bool]]:
     builder = graph.builder
     order = {name: place for place, name in enumerate([START, *builder.nodes, END])}
-    found: dict[tuple[str, str], tuple[Any, bool]] = {edge: (None, False) for edge in builder.edges}
+    found: dict[tuple[str, str], tuple[Any, bool]] = dict.fromkeys(builder.edges, (None, False))
     for starts, end in builder.joins:
         found |= {(start, end): (None, False) for start in starts}
     branches: list[tuple[str, Branch]] = [(START, branch) for branch in builder.entry_branches]
@@ -56,7 +56,5 @@ def _edges(graph: CompiledStateGraph) -> list[tuple[str, str, Any, bool]]:
     for name in builder.nodes:
         if name not in sources:
             found[name, END] = (None, False)
-    return [
-        (source, target, label, conditional)
-        for (source, target), (label, conditional) in sorted(found.items(), key=lambda one: (order[one[0][0]], order[one[0][1]]))
-    ]
+    ways = sorted(found, key=lambda way: (order[way[0]], order[way[1]]))
+    return [(source, target, *found[source, target]) for source, target in ways]

@@ -6,14 +6,14 @@ evaluated inside the task, so a resumed run follows the recorded way and asks no
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, cast
 
 from clew._run import current
 from clew.errors import InvalidUpdateError
 from clew.graph._plan import Call, Target
-from clew.graph._state import as_update
 from clew.graph._state import apply as apply_updates
+from clew.graph._state import as_update
 from clew.pregel._attempts import identity
 from clew.pregel._pregel import Pregel
 from clew.pregel._spec import INJECTED, Spec, is_async
@@ -29,7 +29,10 @@ Outcome = list[Any]
 
 
 class Job:
-    """One call of a node. values: the state as the step began. after: the values with the node's own update, if made."""
+    """One call of a node.
+
+    values: the state as the step began. after: the values with the node's own update, once its branches wanted them.
+    """
 
     __slots__ = ("after", "arg", "is_send", "node", "remaining", "values")
 
@@ -55,7 +58,7 @@ class Runner:
         self.schema = schema
         self.extras = _extras(node.action)
         self.is_graph = isinstance(node.action, Pregel)
-        runnable = isinstance(node.action, Runnable)
+        runnable = self.is_runnable = isinstance(node.action, Runnable)
         needs_loop = not runnable and (is_async(node.action) or any(is_async(branch.path) for branch in node.branches))
         self.handler = policies.error_handler
         options: dict[str, Any] = {
@@ -67,9 +70,12 @@ class Runner:
             "inject": frozenset[str](),
         }
         if options["timeout"] is not None and not (runnable or needs_loop):
-            raise ValueError(f"the node {node.name!r} has a timeout and is not async: a thread can't be stopped from outside")
+            raise ValueError(
+                f"the node {node.name!r} has a timeout and is not async: a thread can't be stopped from outside"
+            )
         self.awaited = Spec(self.arun if runnable or needs_loop else self.run, node.name, **options)
-        self.blocking = self.awaited if needs_loop else Spec(self.run, node.name, **{**options, "timeout": None})
+        options["timeout"] = None
+        self.blocking = self.awaited if needs_loop else Spec(self.run, node.name, **options)
         if policies.cache_policy is not None:
             self.awaited.identity = self.blocking.identity = identity(Spec(node.action, node.name))
 
@@ -77,8 +83,8 @@ class Runner:
         """Run the node in this thread."""
         action, state = self.node.action, job.state()
         if self.is_graph:
-            result = action.invoke(state)  # type: ignore[union-attr] - a compiled graph
-        elif isinstance(action, Runnable):
+            result: Any = action.invoke(state)
+        elif self.is_runnable:
             result = action.invoke(state, _config())
         else:
             result = action(state, **self._given()) if self.extras else action(state)
@@ -91,8 +97,8 @@ class Runner:
         """Run the node on the event loop; a plain function of an otherwise async node goes to a thread."""
         action, state = self.node.action, job.state()
         if self.is_graph:
-            result = await action.ainvoke(state)  # type: ignore[union-attr] - a compiled graph
-        elif isinstance(action, Runnable):
+            result: Any = await action.ainvoke(state)
+        elif self.is_runnable:
             result = await action.ainvoke(state, _config())
         else:
             result = await _acall(action, state, self._given())
@@ -103,21 +109,25 @@ class Runner:
 
     def outcome(self, job: Job, result: Any) -> Outcome:
         """Return what a result means: updates and where they lead. Raises: InvalidUpdateError for what is neither."""
-        parts: list[Any] = list(result) if isinstance(result, (list, tuple)) and _has_command(result) else [result]
+        several = isinstance(result, (list, tuple)) and any(isinstance(part, Command) for part in cast("Any", result))
+        parts: list[Any] = list(cast("Any", result)) if several else [result]
         updates: list[Any] = []
         targets: list[Any] = []
         for part in parts:
             if not isinstance(part, Command):
                 updates.append(self._update(part))
                 continue
-            if part.graph == Command.PARENT:
-                return [[], [], part_of(part)]
-            if part.graph is not None:
-                raise InvalidUpdateError(f"{job.node.name!r} returned a Command for the graph {part.graph!r}; "
-                                         "graph= is None or Command.PARENT")  # fmt: skip
-            if part.update is not None:
-                updates.append(self._update(part.update))
-            targets += map(_plain, goto_of(part))
+            command = cast("Command[Any]", part)
+            if command.graph == Command.PARENT:
+                return [[], [], part_of(command)]
+            if command.graph is not None:
+                raise InvalidUpdateError(
+                    f"{job.node.name!r} returned a Command for the graph {command.graph!r}; "
+                    "graph= is None or Command.PARENT"
+                )
+            if command.update is not None:
+                updates.append(self._update(command.update))
+            targets += map(_plain, goto_of(command))
         return [[update for update in updates if update], targets, None]
 
     def _update(self, value: Any) -> dict[str, Any]:
@@ -182,8 +192,12 @@ def _cache_policy(policy: CachePolicy | None) -> CachePolicy | None:
     """Return the policy with its key taken from the state."""
     if policy is None:
         return None
-    key: Callable[..., Any] = policy.key_func
-    return CachePolicy(key_func=lambda job: key(job.state()), ttl=policy.ttl)
+    key = policy.key_func
+
+    def of_state(job: Job) -> str | bytes:
+        return key(job.state())
+
+    return CachePolicy(key_func=of_state, ttl=policy.ttl)
 
 
 def _config() -> Any:
@@ -192,11 +206,11 @@ def _config() -> Any:
 
 
 def _call(path: Any, state: Any) -> Any:
-    return path.invoke(state, _config()) if isinstance(path, Runnable) else path(state)
+    return path.invoke(state, _config()) if hasattr(path, "invoke") else path(state)
 
 
 async def _acall(function: Any, state: Any, given: dict[str, Any]) -> Any:
-    if isinstance(function, Runnable):
+    if hasattr(function, "ainvoke"):
         return await function.ainvoke(state, _config())
     if is_async(function):
         return await function(state, **given)
@@ -230,7 +244,3 @@ def _plain(target: Target) -> Any:
 def targets_of(plain: Any) -> Target:
     """Return a target as the plan takes it."""
     return plain if isinstance(plain, str) else Send(plain[0], plain[1])
-
-
-def _has_command(parts: Any) -> bool:
-    return any(isinstance(part, Command) for part in parts)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import dataclasses
 import inspect
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from typing import Any, Literal, get_args, get_origin, get_type_hints
+from typing import Any, Literal, cast, get_args, get_origin, get_type_hints
 
 from clew.graph._plan import END, Target
 from clew.graph._state import Schema
@@ -37,19 +37,19 @@ class Policies:
 
 @dataclasses.dataclass(slots=True)
 class Branch:
-    """A function that chooses the next nodes from the state.
+    """A function or Runnable that chooses the next nodes from the state.
 
     path: state -> node name, Send, or a list of them; mapped through `ends` where one is given.
     """
 
-    path: Runnable[Any, Any] | Callable[..., Any]
+    path: Any
     name: str
     ends: dict[Hashable, str] | None = None
 
     def targets(self, chosen: Any) -> list[Target]:
         """Turn what the path returned into targets. Raises: ValueError for a choice that `ends` does not name."""
-        choices = chosen if isinstance(chosen, (list, tuple)) else [chosen]
-        return [self._target(choice) for choice in choices]  # pyright: ignore[reportUnknownVariableType]
+        choices: list[Any] = list(chosen) if isinstance(chosen, (list, tuple)) else [chosen]  # pyright: ignore[reportUnknownArgumentType] - what users return
+        return [self._target(choice) for choice in choices]
 
     def _target(self, choice: Any) -> Target:
         if isinstance(choice, Send):
@@ -70,7 +70,7 @@ class Node:
     """
 
     name: str
-    action: Runnable[Any, Any] | Callable[..., Any]
+    action: Any
     input: Schema
     policies: Policies
     defer: bool = False
@@ -99,11 +99,12 @@ def input_type_of(action: Any) -> Any | None:
         first = next(iter(inspect.signature(function).parameters.values()), None)
     except (TypeError, ValueError):
         return None
-    hint = hints.get(first.name) if first is not None else None
-    describes = isinstance(hint, type) and (
-        hasattr(hint, "__total__") or dataclasses.is_dataclass(hint) or hasattr(hint, "model_fields")
-    )
-    return hint if describes else None
+    hint: Any = hints.get(first.name) if first is not None else None
+    if not isinstance(hint, type):
+        return None
+    kind: Any = hint
+    describes = dataclasses.is_dataclass(kind) or hasattr(kind, "__total__") or hasattr(kind, "model_fields")
+    return kind if describes else None
 
 
 def destinations_of(action: Any) -> tuple[str, ...]:
@@ -131,9 +132,11 @@ def branch_ends(path: Any, path_map: Mapping[Hashable, str] | Sequence[str] | No
 
 def hints_of(action: Any) -> dict[str, Any]:
     """Return a callable's type hints; {} when it has none or they name what can't be resolved here."""
-    function = action if inspect.isroutine(action) else getattr(type(action), "__call__", None)  # noqa: B004
-    if isinstance(action, Runnable):
-        function = getattr(action, "func", None) or getattr(action, "afunc", None)
+    function: Any = action
+    if not inspect.isroutine(action):
+        function = getattr(cast("Any", type(action)), "__call__", None)  # noqa: B004
+        if hasattr(action, "invoke"):
+            function = getattr(action, "func", None) or getattr(action, "afunc", None)
     try:
         return get_type_hints(function) if function is not None else {}
     except Exception:  # hints are a help for drawing and for input types, never a need

@@ -127,10 +127,10 @@ class Ledger:
 
 def _extends(value: Any, saved: _Saved) -> bool:
     """Say whether a list begins with the very elements that were saved. Cost: a pointer compare each."""
-    if type(value) is not list or saved.count < 0:
+    if type(value) is not list or saved.count < 0:  # pyright: ignore[reportUnknownArgumentType] - of any type
         return False
     old: list[Any] = saved.value
-    kept: list[Any] = value[: saved.count]
+    kept: list[Any] = value[: saved.count]  # pyright: ignore[reportUnknownVariableType] - of any type
     return len(old) == saved.count == len(kept) and all(map(is_, old, kept))
 
 

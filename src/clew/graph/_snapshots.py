@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from clew.checkpoint import _records as R  # noqa: N812 - a vocabulary
+from clew.checkpoint import _records as R
 from clew.errors import InvalidUpdateError
 from clew.graph._job import targets_of
 from clew.graph._plan import END, START, Position
@@ -86,10 +86,10 @@ async def get(graph: CompiledStateGraph, reader: Reader, config: Any, *, subgrap
     values = found.values if not graph.schema.is_root else {ROOT: found.values}
     for task in found.tasks:
         node = graph.builder.nodes.get(task.name)
-        number = next((n for n in range(len(known.outcomes) + 1) if R.task_id(thread_id, place.head.id, f"s{step}-{n}") == task.id), 0)
         if node is not None and hasattr(node.action, "builder"):
-            given = node.input.read(values)
-            inside = _inside(node, f"s{step}-{number}.", given, known, reader.codec, found.config)
+            at, ids = place.head.id, range(len(known.outcomes) + 1)
+            number = next((n for n in ids if R.task_id(thread_id, at, f"s{step}-{n}") == task.id), 0)
+            inside = _inside(node, f"s{step}-{number}.", node.input.read(values), known, reader.codec, found.config)
             task = task._replace(state=inside)
         tasks.append(task)
     return found._replace(tasks=tuple(tasks))
@@ -107,7 +107,7 @@ def _inside(node: Node, prefix: str, given: Any, known: Known, codec: Any, confi
     values = start_values(graph.channels)
     values = apply(graph.channels, values, [(START, as_update(given, graph.builder.input, START))])
     entry = known.outcomes.get(f"{prefix}s0")
-    chosen = codec.decode(entry.value)[1] if isinstance(entry, R.Result) else []
+    chosen: list[Any] = codec.decode(entry.value)[1] if isinstance(entry, R.Result) else []
     position = graph.plan.advance(Position(), [(START, [targets_of(one) for one in chosen])])
     step = 1
     while position.next:
@@ -131,14 +131,14 @@ def _inside(node: Node, prefix: str, given: Any, known: Known, codec: Any, confi
         inner = graph.builder.nodes[call.node]
         state = None
         if hasattr(inner.action, "builder"):
-            state = _inside(inner, path + ".", call.arg if call.is_send else inner.input.read(values), known, codec, config)
+            arg = call.arg if call.is_send else inner.input.read(values)
+            state = _inside(inner, path + ".", arg, known, codec, config)
         tasks.append(PregelTask(path, call.node, ("__pregel_pull", call.node), None, asked, state))
     shown: Any = values.get(ROOT) if graph.schema.is_root else values
     questions = tuple(one for task in tasks for one in task.interrupts)
-    return StateSnapshot(
-        shown, tuple(task.name for task in tasks), config, {"source": "loop", "step": step - 1, "parents": {}}, None, None,
-        tuple(tasks), questions,
-    )  # fmt: skip
+    metadata = {"source": "loop", "step": step - 1, "parents": dict[str, Any]()}
+    names = tuple(task.name for task in tasks)
+    return StateSnapshot(shown, names, config, metadata, None, None, tuple(tasks), questions)
 
 
 async def updated(
@@ -150,7 +150,9 @@ async def updated(
     old = start_values(graph.channels) if body is None else await channels_of(graph, values, body)
     node = as_node if as_node is not None else (last[0] if len(last) == 1 else START if body is None else None)
     if node is None:
-        raise InvalidUpdateError(f"say whose update this is: update_state(..., as_node=...) with one of {list(graph.nodes)}")
+        raise InvalidUpdateError(
+            f"say whose update this is: update_state(..., as_node=...) with one of {list(graph.nodes)}"
+        )
     if node not in graph.nodes and node not in (START, END):
         raise InvalidUpdateError(f"{node!r} is no node of {graph.name!r}; the nodes are {list(graph.nodes)}")
     new = apply(graph.channels, old, [(node, as_update(update, graph.schema, node))])

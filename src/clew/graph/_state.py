@@ -7,13 +7,13 @@ Invariant: `apply` returns a new dict and never mutates a value.
 
 from __future__ import annotations
 
-import collections
+import collections.abc
 import dataclasses
 import inspect
 from collections.abc import Callable, Mapping, Sequence
-from typing import Annotated, Any, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, NotRequired, Required, get_args, get_origin, get_type_hints
 
-from typing_extensions import NotRequired, ReadOnly, Required
+from typing_extensions import ReadOnly
 
 from clew.errors import InvalidUpdateError
 from clew.types import Overwrite
@@ -79,7 +79,8 @@ def schema_of(state_type: Any) -> Schema:
 
 def is_dict_like(state_type: Any) -> bool:
     """True for TypedDicts and dict itself: nodes get a plain dict."""
-    return isinstance(state_type, type) and issubclass(state_type, dict) or hasattr(state_type, "__total__")
+    kind: Any = state_type
+    return hasattr(kind, "__total__") or (isinstance(kind, type) and issubclass(kind, dict))
 
 
 def _hints(state_type: Any) -> dict[str, Any]:

@@ -11,10 +11,10 @@ from __future__ import annotations
 
 import itertools
 import time
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from clew._ids import sortable_id
-from clew.checkpoint import _records as R  # noqa: N812 - a vocabulary
+from clew.checkpoint import _records as R
 from clew.checkpoint._journal import IDLE, Batch, Fenced, Row
 from clew.errors import Cancelled, GraphInterrupt, GraphRecursionError, InvalidUpdateError, NodeError, Signal
 from clew.graph._job import Job, Outcome, command_of, goto_of, targets_of
@@ -52,7 +52,8 @@ class Steps:
         self.step = -1
         self.taken = 0
         self.up: Command[Any] | None = None
-        self.limit = int((flow.root.config or {}).get("recursion_limit") or graph.recursion_limit)
+        config: Any = flow.root.config or {}
+        self.limit = int(config.get("recursion_limit") or graph.recursion_limit)
 
     async def run(self) -> Steps:
         """Run to the end; returns itself, with the final values not yet saved."""
@@ -105,7 +106,7 @@ class Steps:
             given = {}
         if isinstance(given, Command):
             self.position = Position()
-            self._obey(given)
+            self._obey(cast("Command[Any]", given))
             return
         graph = self.graph
         update = as_update(given, graph.builder.input, START)
@@ -194,7 +195,8 @@ class Steps:
     async def _handled(self, job: Job, handler: Any, error: Exception, number: int) -> Outcome:
         """Return the outcome that a node's error handler gives in its place."""
         runner = self.graph.handler_of(job.node, handler)
-        asked = Job(runner.node, Call(job.node.name, (job.state(), NodeError(job.node.name, error)), True), self.values, 0)
+        told = (job.state(), NodeError(job.node.name, error))
+        asked = Job(runner.node, Call(job.node.name, told, True), self.values, 0)
         return await self._wait(self._call(runner, asked, f"s{self.step + 1}-{number}-error"))
 
     def _advance(self, jobs: list[Job], outcomes: list[Outcome]) -> None:
@@ -240,7 +242,7 @@ class Steps:
         refs, rows = self.ledger.write(self.values)
         private = pack_position(self.position, self.last, self.root.codec)
         body = R.Body(
-            time.time(), source, step, refs, self.graph.name, self.start.body.metadata, private, None, None, None, run
+            time.time(), source, step, refs, self.root.name, self.start.body.metadata, private, None, None, None, run
         )
         return body, rows
 
@@ -251,7 +253,8 @@ class Steps:
         if start is None or not self.saves:
             return
         seal, thread = root.codec.seal, root.thread_id or ""
-        kept = [*root.take_backlog(), *((root.at or "", next(root.numbers), seal(thread, R.pack(one))) for one in records)]
+        kept = root.take_backlog()
+        kept += [(root.at or "", next(root.numbers), seal(thread, R.pack(one))) for one in records]
         if not self.position.next:
             root.backlog.extend(kept)
             return
@@ -287,7 +290,9 @@ class Steps:
         start, root = self.start, self.root
         assert start is not None
         if self.up is not None:
-            raise InvalidUpdateError(f"a node of {self.graph.name!r} gave a Command for Command.PARENT, and no graph is around it")
+            raise InvalidUpdateError(
+                f"a node of {self.graph.name!r} gave a Command for Command.PARENT, and no graph is around it"
+            )
         body, rows = self._body("loop", self.step, "")
         parent, drops = root.at, ()
         if not self.saves and start.fresh:
@@ -301,7 +306,7 @@ class Steps:
         records = [] if drops else root.take_backlog()
         await _end.close(root, start, Batch(
             checkpoint=row, values=rows, records=records, notes=notes, drops=drops,
-            state=(IDLE, self.graph.name, b""), release=True,
+            state=(IDLE, root.name, b""), release=True,
         ))  # fmt: skip
         root.done = row.id
         start.body = body

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Annotated, Any, overload
+from typing import Annotated, Any, cast, overload
 
 from typing_extensions import TypedDict
 
@@ -30,7 +30,7 @@ def add_messages(left: Any = None, right: Any = None) -> Any:
     """
     if left is None and right is None:
         return partial(add_messages)
-    old = left if _is_messages(left) else _messages(left)
+    old = cast("list[BaseMessage]", left) if _is_messages(left) else _messages(left)
     new = _messages(right)
     if all(message.id is None for message in new):
         return [*old, *map(_with_id, new)]
@@ -46,7 +46,7 @@ def _merge(old: Sequence[BaseMessage], new: Sequence[BaseMessage]) -> list[BaseM
     places = {message.id: place for place, message in enumerate(old) if message.id is not None}
     for message in new:
         if isinstance(message, RemoveMessage):
-            place = places.pop(message.id, None)
+            place = places.pop(message.id or "", None)
             if place is None:
                 raise ValueError(f"no message has the id {message.id!r}, so it can't be removed")
             merged[place] = None
@@ -54,7 +54,7 @@ def _merge(old: Sequence[BaseMessage], new: Sequence[BaseMessage]) -> list[BaseM
             merged[places[message.id]] = message
         else:
             message = _with_id(message)
-            places[message.id] = len(merged)
+            places[message.id or ""] = len(merged)
             merged.append(message)
     return [message for message in merged if message is not None]
 

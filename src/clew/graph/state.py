@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from datetime import timedelta
-from typing import TYPE_CHECKING, Any, Literal, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, Self, TypeVar, cast
 
 from clew.graph._compiled import CompiledStateGraph
 from clew.graph._nodes import (
@@ -154,11 +154,11 @@ class StateGraph:
             raise ValueError("a sequence needs at least one node")
         before: str | None = None
         for node in nodes:
-            name, action = node if isinstance(node, tuple) else (name_of(node), node)  # pyright: ignore[reportUnknownVariableType]
-            self.add_node(name, action)  # pyright: ignore[reportUnknownArgumentType]
+            pair = cast("tuple[str, Any]", node) if isinstance(node, tuple) else (name_of(node), node)
+            self.add_node(*pair)
             if before is not None:
-                self.add_edge(before, name)  # pyright: ignore[reportUnknownArgumentType]
-            before = name
+                self.add_edge(before, pair[0])
+            before = pair[0]
         return self
 
     def set_entry_point(self, key: str) -> Self:
@@ -177,8 +177,7 @@ class StateGraph:
 
     def validate(self, interrupt: Sequence[str] | None = None) -> Self:
         """Check that every edge leads somewhere and something leads in. Raises: ValueError naming what is wrong."""
-        ends = {start: end for start, end in self.edges}
-        sources = set(ends) | {start for starts, _ in self.joins for start in starts}
+        sources = {start for start, _ in self.edges} | {start for starts, _ in self.joins for start in starts}
         targets = {end for _, end in self.edges} | {end for _, end in self.joins}
         for branch in [*self.entry_branches, *(b for node in self.nodes.values() for b in node.branches)]:
             targets.update((branch.ends or {}).values())
@@ -195,9 +194,9 @@ class StateGraph:
 
     def compile(
         self,
-        checkpointer: BaseCheckpointSaver | bool | None = None,
+        checkpointer: BaseCheckpointSaver[Any] | bool | None = None,
         *,
-        cache: BaseCache | None = None,
+        cache: BaseCache[Any] | None = None,
         store: BaseStore | None = None,
         interrupt_before: Literal["*"] | list[str] | None = None,
         interrupt_after: Literal["*"] | list[str] | None = None,

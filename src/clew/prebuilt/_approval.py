@@ -17,7 +17,10 @@ Approve = bool | Collection[str] | Callable[["ToolCall"], bool] | None
 
 
 class ToolDecision(TypedDict, total=False):
-    """An answer to an approval question. args: for "edit", in place of the model's. message: for "reject", to the model."""
+    """An answer to an approval question.
+
+    args: for "edit", in place of the model's. message: for "reject", told to the model.
+    """
 
     type: Literal["approve", "edit", "reject"]
     args: dict[str, Any]
@@ -37,13 +40,11 @@ def ask(call: ToolCall) -> ToolCall | str:
     The question is {"tool_call": {...}, "answers": [...]}; the answer True or False, or a ToolDecision.
     """
     shown = {"name": call["name"], "args": call["args"], "id": call["id"]}
-    answer = interrupt({"tool_call": shown, "answers": ["approve", "edit", "reject"]}, response_schema=bool | ToolDecision)
-    if answer is True:
+    question = {"tool_call": shown, "answers": ["approve", "edit", "reject"]}
+    answer: Any = interrupt(question, response_schema=bool | ToolDecision)
+    decision: dict[str, Any] = {"type": "approve" if answer else "reject"} if isinstance(answer, bool) else answer
+    if decision.get("type") == "approve":
         return call
-    kind = "reject" if answer is False else answer.get("type")
-    if kind == "approve":
-        return call
-    if kind == "edit":
-        return {**call, "args": answer.get("args", call["args"])}
-    message = "" if answer is False else answer.get("message", "")
-    return message or f"The user did not allow this call of {call['name']}."
+    if decision.get("type") == "edit":
+        return {**call, "args": decision.get("args", call["args"])}
+    return decision.get("message") or f"The user did not allow this call of {call['name']}."

@@ -83,7 +83,10 @@ def _marker(hint: Any) -> Any:
 
 
 def fill(injections: Injections, runtime: ToolRuntime) -> dict[str, Any]:
-    """Return the injected arguments of one call. Raises: ValueError when the state lacks a wanted key or no store is there."""
+    """Return the injected arguments of one call.
+
+    Raises: ValueError when the state lacks a wanted key, or there is no store.
+    """
     return {name: _value(name, marker, runtime) for name, marker in injections.items()}
 
 

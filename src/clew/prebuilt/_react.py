@@ -15,6 +15,7 @@ from typing_extensions import TypedDict
 from clew import _serde
 from clew.errors import BudgetExceededError
 from clew.graph import END, START, StateGraph, add_messages
+from clew.graph._state import schema_of
 from clew.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage, ToolMessage
 from clew.prebuilt._approval import Approve
 from clew.prebuilt.tool_node import ToolNode, open_calls
@@ -25,6 +26,7 @@ from clew.tools import BaseTool
 if TYPE_CHECKING:
     from clew.cache.base import BaseCache
     from clew.checkpoint.base import BaseCheckpointSaver
+    from clew.config import RunnableConfig
     from clew.graph._compiled import CompiledStateGraph
     from clew.store.base import BaseStore
 
@@ -61,9 +63,9 @@ def create_react_agent(
     post_model_hook: Any = None,
     state_schema: Any = None,
     context_schema: type | None = None,
-    checkpointer: BaseCheckpointSaver | bool | None = None,
+    checkpointer: BaseCheckpointSaver[Any] | bool | None = None,
     store: BaseStore | None = None,
-    cache: BaseCache | None = None,
+    cache: BaseCache[Any] | None = None,
     interrupt_before: list[str] | None = None,
     interrupt_after: list[str] | None = None,
     debug: bool = False,
@@ -84,22 +86,15 @@ def create_react_agent(
     version: taken for compatibility; calls of one answer always run side by side, each kept by itself.
     Raises: ValueError when the state lacks a key that is needed.
     """
-    node = tools if isinstance(tools, ToolNode) else ToolNode([one for one in tools if not isinstance(one, dict)], approve=approve)
-    given: list[Any] = list(node.tools_by_name.values()) if isinstance(tools, ToolNode) else [
-        one if isinstance(one, dict) else made
-        for one, made in zip(tools, _in_place(tools, node), strict=True)
-    ]  # fmt: skip
+    node, given = _tools(tools, approve)
     state = state_schema or (AgentState if response_format is None else AgentStateWithStructuredResponse)
     _check_state(state, response_format)
     if version not in ("v1", "v2"):
         raise ValueError(f"version is 'v1' or 'v2', not {version!r}")
     caller = _ModelCaller(model, given, prompt, max_model_calls, max_tool_calls)
     builder = StateGraph(state, context_schema)
-    if caller.is_dynamic and caller.wants_await:
-        agent: Any = caller.acall
-    else:
-        agent = RunnableLambda(caller.call, caller.acall, name="agent")
-    builder.add_node("agent", agent, input_schema=_ModelInput if pre_model_hook is not None and state_schema is None else None)
+    seen = _ModelInput if pre_model_hook is not None and state_schema is None else None
+    builder.add_node("agent", caller.ainvoke if caller.wants_await else caller, input_schema=seen)
     entry = "agent"
     if pre_model_hook is not None:
         builder.add_node("pre_model_hook", pre_model_hook, input_schema=state)
@@ -132,18 +127,18 @@ def create_react_agent(
     )  # fmt: skip
 
 
-def _in_place(tools: Sequence[Any], node: ToolNode) -> list[Any]:
+def _tools(tools: Sequence[Any] | ToolNode, approve: Approve) -> tuple[ToolNode, list[Any]]:
+    """Return the node that runs the tools, and what the model is told of, in the order given."""
+    if isinstance(tools, ToolNode):
+        return tools, list(tools.tools_by_name.values())
+    node = ToolNode([one for one in tools if not isinstance(one, dict)], approve=approve)
     made = iter(node.tools_by_name.values())
-    return [None if isinstance(one, dict) else next(made) for one in tools]
+    return node, [one if isinstance(one, dict) else next(made) for one in tools]  # pyright: ignore[reportUnknownVariableType] - a provider's own form
 
 
 def _check_state(state: Any, response_format: Any) -> None:
-    keys = getattr(state, "__annotations__", {}) | getattr(state, "model_fields", {})
-    for base in getattr(state, "__mro__", ()):
-        keys = keys | getattr(base, "__annotations__", {})
-    keys = keys | dict.fromkeys(getattr(state, "__required_keys__", ())) | dict.fromkeys(getattr(state, "__optional_keys__", ()))
-    needed = {"messages"} | ({"structured_response"} if response_format is not None else set[str]())
-    missing = needed - set(keys)
+    keys = schema_of(state).channels
+    missing = {"messages", *(() if response_format is None else ("structured_response",))} - set(keys)
     if missing:
         raise ValueError(f"the state_schema of an agent needs the keys {sorted(missing)}")
 
@@ -152,7 +147,7 @@ def _get(state: Any, key: str) -> Any:
     return state.get(key) if isinstance(state, dict) else getattr(state, key, None)  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]
 
 
-class _ModelCaller:
+class _ModelCaller(Runnable[Any, Any]):
     """The node `agent`: one model call."""
 
     def __init__(
@@ -162,6 +157,7 @@ class _ModelCaller:
             from clew.chat_models import init_chat_model
 
             model = init_chat_model(model)
+        self.name = "agent"
         self.is_dynamic = not isinstance(model, Runnable)
         self.wants_await = self.is_dynamic and inspect.iscoroutinefunction(model)
         self.plain = model
@@ -170,25 +166,27 @@ class _ModelCaller:
         self.max_model_calls = max_model_calls
         self.max_tool_calls = max_tool_calls
 
-    def call(self, state: Any) -> dict[str, Any]:
-        """Ask the model."""
-        model = self.model(state, get_runtime()) if self.is_dynamic else self.model
+    def invoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> dict[str, Any]:
+        """Ask the model. input: the agent's state."""
+        state = input
+        model: Any = self.model(state, get_runtime()) if self.is_dynamic else self.model
         return self._answer(state, model.invoke(self._asked(state, self._shaped(state))))
 
-    async def acall(self, state: Any) -> dict[str, Any]:
-        """Ask the model."""
+    async def ainvoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> dict[str, Any]:
+        """Ask the model. input: the agent's state."""
+        state = input
         model: Any = self.model(state, get_runtime()) if self.is_dynamic else self.model
         if inspect.isawaitable(model):
             model = await model
         shaped = self._shaped(state)
         if inspect.isawaitable(shaped):
             shaped = await shaped
-        return self._answer(state, await cast("Any", model).ainvoke(self._asked(state, shaped)))
+        return self._answer(state, await model.ainvoke(self._asked(state, shaped)))
 
     def _shaped(self, state: Any) -> Any:
         """Return what a prompt that is a function or Runnable makes of the state, or None."""
-        prompt = self.prompt
-        if isinstance(prompt, Runnable):
+        prompt: Any = self.prompt
+        if hasattr(prompt, "invoke"):
             return prompt.invoke(state)
         return prompt(state) if callable(prompt) else None
 
@@ -203,23 +201,22 @@ class _ModelCaller:
         return [system, *messages]
 
     def _check_limits(self, messages: Sequence[Any]) -> None:
-        if self.max_model_calls is None and self.max_tool_calls is None:
+        if self.max_model_calls is None:
             return
         turn = _this_turn(messages)
         asked = sum(isinstance(one, AIMessage) for one in turn)
-        if self.max_model_calls is not None and asked >= self.max_model_calls:
-            raise BudgetExceededError(f"the agent made {asked} model calls in this turn, the limit is {self.max_model_calls}")
-        called = sum(isinstance(one, ToolMessage) for one in turn)
-        if self.max_tool_calls is not None and called > self.max_tool_calls:
-            raise BudgetExceededError(f"the agent made {called} tool calls in this turn, the limit is {self.max_tool_calls}")
+        if asked >= self.max_model_calls:
+            raise BudgetExceededError(
+                f"the agent made {asked} model calls in this turn, the limit is {self.max_model_calls}"
+            )
 
     def _answer(self, state: Any, answer: Any) -> dict[str, Any]:
         if self.max_tool_calls is not None and isinstance(answer, AIMessage):
             called = sum(isinstance(one, ToolMessage) for one in _this_turn(_get(state, "messages") or []))
             if called + len(answer.tool_calls) > self.max_tool_calls:
                 raise BudgetExceededError(
-                    f"the model asks for {len(answer.tool_calls)} more tool calls after {called} in this turn; the limit is "
-                    f"{self.max_tool_calls}"
+                    f"the model asks for {len(answer.tool_calls)} more tool calls after {called} in this turn; "
+                    f"the limit is {self.max_tool_calls}"
                 )
         return {"messages": [answer]}
 
@@ -279,7 +276,10 @@ def _is_answered(result: ToolMessage, whole: list[BaseMessage]) -> bool:
 
 
 class _Route:
-    """Where an agent goes after its model has spoken. entry: the node that asks the model again. ending: the way out."""
+    """Where an agent goes after its model has spoken.
+
+    entry: the node that asks the model again. ending: the way out.
+    """
 
     def __init__(self, entry: str, ending: str) -> None:
         self.entry = entry

@@ -18,9 +18,9 @@ from clew._drive import drive
 from clew.errors import ToolError
 from clew.graph import END
 from clew.messages import AIMessage, ToolMessage
-from clew.pregel._spec import Spec
 from clew.prebuilt._approval import Approve, ask, needs_approval
 from clew.prebuilt._injected import Injections, ToolRuntime, fill, injections_of
+from clew.pregel._spec import Spec
 from clew.runnables import Runnable, RunnableLambda, ensure_config
 from clew.runtime import Runtime
 from clew.tools import BaseTool
@@ -75,7 +75,7 @@ class ToolNode(Runnable[Any, Any]):
         awrap_tool_call: Callable[..., Awaitable[ToolResult]] | None = None,
         approve: Approve = None,
     ) -> None:
-        made = [one if isinstance(one, BaseTool) else cast("BaseTool", make_tool(one)) for one in tools]
+        made = [one if isinstance(one, BaseTool) else make_tool(one) for one in tools]
         self.name = name
         self.tags = tags
         self.messages_key = messages_key
@@ -139,9 +139,12 @@ class ToolNode(Runnable[Any, Any]):
         frame: Any = _run.current.get()
         if frame is not None:
             run = self._one if blocking else self._aone
-            futures = [frame.call(self._spec(partial(run, one), one, not blocking), (one.tool_call["args"],), {}) for one in requests]
+            specs = [self._spec(partial(run, one), one, not blocking) for one in requests]
+            futures = [
+                frame.call(spec, (one.tool_call["args"],), {}) for spec, one in zip(specs, requests, strict=True)
+            ]
             return [future.result() if blocking else await future for future in futures]
-        each = RunnableLambda(lambda one: self._one(one, None), partial(self._aone, _=None))
+        each = RunnableLambda(partial(self._one, _=None), partial(self._aone, _=None))
         configs = [one.runtime.config for one in requests]
         return each.batch(requests, configs) if blocking else await each.abatch(requests, configs)
 
@@ -220,17 +223,13 @@ class ToolNode(Runnable[Any, Any]):
 
     def _failed(self, request: ToolCallRequest, error: Exception) -> ToolMessage:
         """Return what the model is told of an error; raise it when the model is not to know."""
-        rule, call = self._handle_errors, request.tool_call
-        if rule is None:
-            rule = _TOLD
-        if rule is False:
-            raise error
-        kinds = rule if isinstance(rule, tuple) else (rule,) if isinstance(rule, type) else Exception
-        if not isinstance(error, kinds):
+        call = request.tool_call
+        rule: Any = _TOLD if self._handle_errors is None else self._handle_errors
+        if rule is False or not isinstance(error, rule if isinstance(rule, (type, tuple)) else Exception):
             raise error
         if isinstance(rule, str):
             return _told(call, rule)
-        if callable(rule) and not isinstance(rule, type):
+        if callable(rule) and not isinstance(rule, type):  # pyright: ignore[reportUnknownArgumentType] - looked at here
             return _told(call, str(rule(error)))
         return _told(call, f"Error in {call['name']}: {error}\nPlease fix your mistakes.")
 
@@ -259,10 +258,11 @@ def _as_result(call: ToolCall, result: Any) -> ToolResult:
 
 def tools_condition(state: Any, messages_key: str = "messages") -> Literal["tools", "__end__"]:
     """Choose the node "tools" when the last message asks for tools, else the end; for `add_conditional_edges`."""
-    if isinstance(state, list):
-        messages: Any = state  # pyright: ignore[reportUnknownVariableType]
-    else:
-        messages = state.get(messages_key) if isinstance(state, dict) else getattr(state, messages_key, None)  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]
-    if not messages:
+    found: Any = state
+    if isinstance(state, dict):
+        found = cast("dict[str, Any]", state).get(messages_key)
+    elif not isinstance(state, list):
+        found = getattr(state, messages_key, None)
+    if not found:
         raise ValueError(f"no messages under {messages_key!r} to look for tool calls in")
-    return "tools" if getattr(messages[-1], "tool_calls", None) else cast("Any", END)
+    return "tools" if getattr(found[-1], "tool_calls", None) else cast("Any", END)
