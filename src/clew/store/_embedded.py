@@ -98,7 +98,9 @@ class AwaitedStore(_Shared):
     async def abatch(self, ops: Iterable[Op]) -> list[Result]:
         """Run operations in order, all or none; return an answer for each."""
         plan = prepare(ops, self._index)
-        vectors = await self._index.aembed(plan.texts) if self._index else []
+        return await self._apply(plan, await self._index.aembed(plan.texts) if self._index else [])
+
+    async def _apply(self, plan: Plan, vectors: Sequence[bytes]) -> list[Result]:
         if self._sweep_is_due(plan):
             await self.sweep_ttl()
         async with self._shelf(plan) as shelf:
