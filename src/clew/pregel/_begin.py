@@ -162,6 +162,7 @@ async def _take_over(root: Root, io: Io, thread_id: str, ns: str, owner: str, wo
 
 async def rollback(io: Io, root: Root, place: Place) -> None:
     """Delete the checkpoints of an unfinished run; the thread is as before it."""
+    root.rolled_back = True
     drops: list[str] = []
     row = place.head
     while row is not None:
@@ -314,7 +315,7 @@ async def _fresh(
     root.given.clear()
     values: dict[str, R.Ref] = {} if body is None else dict(body.values)
     values.pop(START, None)
-    if head is not None and head.id != place.latest:
+    if (head is not None and head.id != place.latest) or root.rolled_back:
         values = shared(values)
     try:
         raw = codec.encode(input)

@@ -51,6 +51,7 @@ async def finish(root: Root, start: Start, value: Any, save: Any) -> None:
     ))  # fmt: skip
     root.done = row.id
     start.body = done
+    start.values.remember(saved)
 
 
 async def pause(root: Root, start: Start, questions: Sequence[Interrupt]) -> None:

@@ -73,6 +73,7 @@ class Root:
         self.io: Any = None
         self.quick = True  # the journal's blocking calls are short enough for an event loop
         self.step = 0
+        self.rolled_back = False
         self.dirty = False
         self.attempt = 1
         # what is known

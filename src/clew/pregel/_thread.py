@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+import weakref
 from typing import TYPE_CHECKING, Any
 
 from clew.checkpoint import _delta
@@ -98,6 +99,47 @@ def rewound(records: Sequence[R.Record], *, results: bool) -> list[R.Record]:
     return kept
 
 
+class _Recent:
+    """Values read or written lately, so a conversation that goes on here is not read again. At most `limit` bytes.
+
+    A (chain, n) of a thread never changes its meaning: forks, rollbacks and pruning begin new chains.
+    """
+
+    __slots__ = ("_kept", "_limit", "_size")
+
+    def __init__(self, limit: int) -> None:
+        self._limit = limit
+        self._size = 0
+        self._kept: dict[tuple[int, str, str, int], tuple[int, bytes | bytearray, int, int, Any]] = {}
+
+    def get(self, place: Place, journal: Any, ref: tuple[int, int, bool]) -> tuple[bytes | bytearray, int, int] | None:
+        """Return (raw, bytes of the snapshot, bytes of deltas) when just this value is kept."""
+        found = self._kept.get((id(journal), place.thread_id, place.ns, ref[0]))
+        if found is None or found[0] != ref[1] or found[4]() is not journal:
+            return None
+        return found[1], found[2], found[3]
+
+    def put(self, place: Place, journal: Any, ref: tuple[int, int, bool], value: tuple[bytes | bytearray, int, int]) -> None:
+        """Keep a value in place of an older one of its chain."""
+        key = (id(journal), place.thread_id, place.ns, ref[0])
+        older = self._kept.pop(key, None)
+        if older is not None:
+            self._size -= len(older[1])
+        if len(value[0]) * 4 > self._limit:
+            return
+        self._kept[key] = (ref[1], *value, weakref.ref(journal))
+        self._size += len(value[0])
+        while self._size > self._limit:
+            try:
+                first = next(iter(self._kept))
+                self._size -= len(self._kept.pop(first)[1])
+            except (StopIteration, RuntimeError, KeyError):  # another thread is at it
+                break
+
+
+_recent = _Recent(4_000_000)
+
+
 class Values:
     """The values of a checkpoint: read when asked for, written as what changed."""
 
@@ -116,11 +158,21 @@ class Values:
             return ref
         found = self.known.get(ref)
         if found is None:
+            found = _recent.get(self.place, self.io.journal, ref)
+            if found is not None:
+                self.known[ref] = found
+        if found is None:
             thread = self.place.thread_id
             bodies = [self.codec.unseal(thread, one) for one in await self.io.chain(self.place, ref[0], ref[1])]
             found = (_delta.join(bodies), len(bodies[0]), sum(map(len, bodies)) - len(bodies[0]))
             self.known[ref] = found
+            self.remember(ref)
         return found[0]
+
+    def remember(self, ref: R.Ref | None) -> None:
+        """Keep a value for the next run on this thread; only what is committed."""
+        if isinstance(ref, tuple) and ref in self.known:
+            _recent.put(self.place, self.io.journal, ref, self.known[ref])
 
     async def value(self, ref: R.Ref | None) -> Any:
         """Return the value, a fresh copy each time; None when there is none."""
