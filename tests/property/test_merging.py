@@ -13,8 +13,10 @@ from clew._kernel.usage import fold_usage
 from clew.messages import AIMessageChunk
 from clew.messages.ai import add_ai_message_chunks
 
-texts = st.text(alphabet="ab{}\"中 ", max_size=4)
-json_scalars = st.none() | st.booleans() | st.integers(-(2**70), 2**70) | st.floats(allow_nan=False) | st.text(max_size=6)
+texts = st.text(alphabet='ab{}"中 ', max_size=4)
+json_scalars = (
+    st.none() | st.booleans() | st.integers(-(2**70), 2**70) | st.floats(allow_nan=False) | st.text(max_size=6)
+)
 json_values = st.recursive(
     json_scalars, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=3), inner, max_size=3)
 )
@@ -105,7 +107,10 @@ def test_contents(parts, cut):
         assert left == merge_contents(parts)
 
 
-@given(st.lists(st.tuples(usages, st.sampled_from(["delta", "running", "final"])), min_size=1, max_size=5), st.integers(0, 5))
+@given(
+    st.lists(st.tuples(usages, st.sampled_from(["delta", "running", "final"])), min_size=1, max_size=5),
+    st.integers(0, 5),
+)
 def test_usage(parts, cut):
     left, right, halves = folds(lambda a, b: fold_usage([a, b]), parts, cut)
     assert left == right == halves == fold_usage(parts)

@@ -39,7 +39,7 @@ def convert_to_messages(messages: Iterable[MessageLikeRepresentation] | PromptVa
     """Return a list of messages.
 
     messages: messages (they pass as they are), ("role", content) pairs, strings (human), dicts; or a prompt value.
-    Raises: ValueError, NotImplementedError for what is no message. Cost: O(n).
+    Raises: ValueError for what is no message. Cost: O(n).
     """
     to_messages = getattr(messages, "to_messages", None)
     if to_messages is not None:
@@ -56,7 +56,7 @@ def is_one_message(value: Any) -> bool:
 
 
 def to_message(value: Any) -> BaseMessage:
-    """Return the message that a message-like describes. Raises: ValueError, NotImplementedError."""
+    """Return the message that a message-like describes. Raises: ValueError."""
     if isinstance(value, BaseMessage):
         return value
     if isinstance(value, str):
@@ -64,11 +64,11 @@ def to_message(value: Any) -> BaseMessage:
     if isinstance(value, (tuple, list)):
         pair = cast("Sequence[Any]", value)
         if len(pair) != 2 or not isinstance(pair[0], str):
-            raise NotImplementedError(f"a message pair is (role, content), not {value!r}")
+            raise ValueError(f"a message pair is (role, content), not {value!r}")
         return make_message(pair[0], pair[1], {})
     if isinstance(value, Mapping):
         return _from_mapping(cast("Mapping[str, Any]", value))
-    raise NotImplementedError(f"can't turn {type(value).__name__} into a message: {value!r}")
+    raise ValueError(f"can't turn {type(value).__name__} into a message: {value!r}")
 
 
 def _from_mapping(data: Mapping[str, Any]) -> BaseMessage:

@@ -49,7 +49,7 @@ def trim_messages(
     start_on, end_on: types that the kept list must start or end with. include_system: keep a leading system message.
     Returns: at most n messages. A tool call never parts from its results.
     Raises: ValueError for a negative budget or options that don't go together.
-    Cost: one count per message and one of the kept list, O(n), for counters that add up; O(n log n) for others.
+    Cost: one count per message and two of the kept list, O(n), for counters that add up; O(n log n) for others.
     """
     options = {key: value for key, value in locals().items() if key != "messages"}
     _check(max_tokens, strategy, start_on, include_system)
@@ -112,9 +112,8 @@ class _Budget:
         guess = max(guess, 0)
         if self._one is not None:
             return guess
-        if self.count([*fixed, *_flat(units[:guess])]) == sums[guess]:  # the counts add up: the guess is right
-            return guess
-        return self._search(units, fixed)
+        adds_up = all(self.count([*fixed, *_flat(units[:n])]) == sums[n] for n in (guess, guess + 1) if n <= len(units))
+        return guess if adds_up else self._search(units, fixed)
 
     def _search(self, units: Sequence[Unit], fixed: list[BaseMessage]) -> int:
         low, high = 0, len(units)

@@ -29,7 +29,9 @@ def test_inner_mappings_merge_and_lists_grow():
     assert merge_fragments({"f": {"name": "x", "arguments": "{"}}, {"f": {"arguments": "}"}}) == {
         "f": {"name": "x", "arguments": "{}"}
     }
-    assert merge_facts({"logprobs": {"content": [1]}}, {"logprobs": {"content": [2]}}) == {"logprobs": {"content": [1, 2]}}
+    assert merge_facts({"logprobs": {"content": [1]}}, {"logprobs": {"content": [2]}}) == {
+        "logprobs": {"content": [1, 2]}
+    }
 
 
 def test_the_parts_are_not_changed():

@@ -33,7 +33,9 @@ def test_case_007_placeholder_ids_are_no_ids(filler):
 
 
 def test_case_007_a_fresh_id_on_every_fragment_splits_nothing():
-    assert merged(piece("f", "{", "x1"), piece(args='"a":1', id="x2"), piece(args="}", id="x3")) == [("f", '{"a":1}', "x1", 0)]
+    assert merged(piece("f", "{", "x1"), piece(args='"a":1', id="x2"), piece(args="}", id="x3")) == [
+        ("f", '{"a":1}', "x1", 0)
+    ]
 
 
 def test_late_names_and_ids_are_taken_up():
@@ -55,11 +57,15 @@ def test_whole_calls_without_ids_under_one_index_stay_apart():
 
 
 def test_calls_without_index():
-    assert merged(piece("f", "{}", "1", None), piece("f", "{}", "2", None)) == [("f", "{}", "1", None), ("f", "{}", "2", None)]
+    assert merged(piece("f", "{}", "1", None), piece("f", "{}", "2", None)) == [
+        ("f", "{}", "1", None),
+        ("f", "{}", "2", None),
+    ]
     assert merged(piece("f", "{", "1", None), piece(args="}", index=None)) == [("f", "{}", "1", None)]
-    assert merged(
-        piece("f", "{", "1", None), piece("g", "{", "2", None), piece(args="}", id="1", index=None)
-    ) == [("f", "{}", "1", None), ("g", "{", "2", None)]
+    assert merged(piece("f", "{", "1", None), piece("g", "{", "2", None), piece(args="}", id="1", index=None)) == [
+        ("f", "{}", "1", None),
+        ("g", "{", "2", None),
+    ]
 
 
 def test_a_known_id_decides_where_calls_of_one_index_are_mixed():
@@ -71,13 +77,17 @@ def test_a_known_id_decides_where_calls_of_one_index_are_mixed():
 
 def test_case_043_provider_data_of_a_fragment_is_kept():
     total = ToolCallSum()
-    total.extend([piece("f", "{", "1", extras={"thought_signature": "c2ln/+8="}), piece(args="}", type="tool_call_chunk")])
+    total.extend(
+        [piece("f", "{", "1", extras={"thought_signature": "c2ln/+8="}), piece(args="}", type="tool_call_chunk")]
+    )
     (call,) = total.result()
     assert call["extras"] == {"thought_signature": "c2ln/+8="}
     assert split_calls([call], is_final=False)[0][0]["extras"] == {"thought_signature": "c2ln/+8="}
 
 
-@pytest.mark.parametrize("text", ['{"amount": 10', '{"to": "Ali', '{"list": [1, 2', "{", "", None, "[]", "1", '"x"', "null"])
+@pytest.mark.parametrize(
+    "text", ['{"amount": 10', '{"to": "Ali', '{"list": [1, 2', "{", "", None, "[]", "1", '"x"', "null"]
+)
 def test_case_008_only_a_closed_object_is_arguments(text):
     assert parse_arguments(text) is None
     assert split_calls([piece("pay", text, "1")], is_final=False) == ([], [])
@@ -95,5 +105,7 @@ def test_raw_newlines_and_big_numbers_are_read():
 
 
 def test_nothing_in_the_end_means_no_arguments():
-    assert split_calls([piece("f", "", "1")], is_final=True)[0] == [{"name": "f", "args": {}, "id": "1", "type": "tool_call"}]
+    assert split_calls([piece("f", "", "1")], is_final=True)[0] == [
+        {"name": "f", "args": {}, "id": "1", "type": "tool_call"}
+    ]
     assert split_calls([piece(None, "{}", "1")], is_final=True)[1][0]["error"] == "the call has no name"

@@ -33,18 +33,28 @@ def test_raw_openai_calls_are_read():
 def test_text_and_metadata_of_chunks():
     whole = total([AIMessageChunk("a", id="lc_run-1", response_metadata={"m": "x"}), AIMessageChunk("b", id="own"),
                    AIMessageChunk("c", response_metadata={"m": "x"}, chunk_position="last")])  # fmt: skip
-    assert (whole.content, whole.id, whole.response_metadata, whole.chunk_position) == ("abc", "own", {"m": "x"}, "last")
+    assert (whole.content, whole.id, whole.response_metadata, whole.chunk_position) == (
+        "abc",
+        "own",
+        {"m": "x"},
+        "last",
+    )
 
 
 @pytest.mark.parametrize("add", [lambda a, b: a + b, lambda a, b: add_ai_message_chunks(a, b), lambda a, b: a + [b]])
 def test_case_001_running_totals_keep_the_last_value(add):
     later = {"input_tokens": 713, "output_tokens": 2, "total_tokens": 715}
-    whole = add(AIMessageChunk("a", usage_metadata=U, usage_mode="running"), AIMessageChunk("b", usage_metadata=later, usage_mode="running"))
+    whole = add(
+        AIMessageChunk("a", usage_metadata=U, usage_mode="running"),
+        AIMessageChunk("b", usage_metadata=later, usage_mode="running"),
+    )
     assert whole.usage_metadata == later
 
 
 def test_case_002_final_usage_given_twice_counts_once():
-    whole = AIMessageChunk("a", usage_metadata=U, usage_mode="final") + AIMessageChunk("", usage_metadata=U, usage_mode="final")
+    whole = AIMessageChunk("a", usage_metadata=U, usage_mode="final") + AIMessageChunk(
+        "", usage_metadata=U, usage_mode="final"
+    )
     assert whole.usage_metadata == U
 
 
@@ -112,7 +122,9 @@ def test_subclasses_of_chunks_stay_subclasses():
 
 
 def test_messages_from_chunks_keep_everything():
-    chunk = AIMessageChunk("x", tool_call_chunks=[piece("f", "", "1")], usage_metadata=U, name="n", model_extra={"k": 1})
+    chunk = AIMessageChunk(
+        "x", tool_call_chunks=[piece("f", "", "1")], usage_metadata=U, name="n", model_extra={"k": 1}
+    )
     message = message_chunk_to_message(chunk)
     assert type(message) is AIMessage
     assert message.tool_calls == [{"name": "f", "args": {}, "id": "1", "type": "tool_call"}]
@@ -120,7 +132,9 @@ def test_messages_from_chunks_keep_everything():
 
 
 def test_case_041_reasoning_and_text_of_one_index_stay_apart():
-    whole = AIMessageChunk([{"type": "thinking", "thinking": "t", "index": 0}]) + AIMessageChunk([{"type": "text", "text": "hi", "index": 0}])
+    whole = AIMessageChunk([{"type": "thinking", "thinking": "t", "index": 0}]) + AIMessageChunk(
+        [{"type": "text", "text": "hi", "index": 0}]
+    )
     assert [block["type"] for block in whole.content] == ["thinking", "text"] and whole.text == "hi"
 
 

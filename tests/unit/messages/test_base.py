@@ -63,7 +63,9 @@ def test_the_type_is_accepted_as_an_argument():
 
 
 def test_text_leaves_out_other_blocks():
-    message = AIMessage(["a", {"type": "text", "text": "b"}, {"type": "image_url", "image_url": {"url": "u"}}, {"type": "text"}])
+    message = AIMessage(
+        ["a", {"type": "text", "text": "b"}, {"type": "image_url", "image_url": {"url": "u"}}, {"type": "text"}]
+    )
     assert message.text == "ab" and AIMessage("x").text == "x"
 
 
@@ -133,7 +135,9 @@ def test_json_mode_turns_odd_values_into_json():
 
 
 def test_simple_chunks_add_up():
-    total = HumanMessageChunk("a", id="1", additional_kwargs={"k": "x"}) + HumanMessageChunk("b", additional_kwargs={"k": "y"})
+    total = HumanMessageChunk("a", id="1", additional_kwargs={"k": "x"}) + HumanMessageChunk(
+        "b", additional_kwargs={"k": "y"}
+    )
     assert total == HumanMessageChunk("ab", id="1", additional_kwargs={"k": "xy"})
     assert (SystemMessageChunk("a") + [SystemMessageChunk("b"), SystemMessageChunk("c")]).content == "abc"
 
