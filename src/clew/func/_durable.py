@@ -84,11 +84,6 @@ def wait_for(event: str, *, timeout: float | timedelta | None = None, default: A
     )
 
 
-async def await_for(event: str, *, timeout: float | timedelta | None = None, default: Any = None) -> Any:
-    """Awaitable `wait_for`; it stops the run in the same way."""
-    return wait_for(event, timeout=timeout, default=default)
-
-
 def patched(name: str) -> bool:
     """Say whether this run takes code that was changed under waiting runs: True for new ones, False for those that had passed.
 
