@@ -39,10 +39,9 @@ def count_messages(model: BaseLanguageModel[Any], messages: Sequence[BaseMessage
         is_estimate = is_estimate or bool(fixed) or getattr(count, "is_estimate", False)
         total += PER_MESSAGE + count + fixed + (PER_NAME if message.name else 0)
     if tools:
-        from clew.utils.function_calling import convert_to_openai_tool
+        from clew.language_models._tools import convert_tools
 
-        shapes: list[Any] = [tool if isinstance(tool, dict) else convert_to_openai_tool(tool) for tool in tools]
-        total += model.get_num_tokens(json.dumps(shapes, ensure_ascii=False))
+        total += model.get_num_tokens(tools_text(convert_tools(tools)))
     return TokenCount(total + (PER_REPLY if messages else 0), is_estimate=is_estimate)
 
 
@@ -65,3 +64,39 @@ def _readable(message: BaseMessage) -> tuple[str, int]:
     calls = getattr(message, "tool_calls", ())
     parts.extend(f"{call['name']} {json.dumps(call['args'], ensure_ascii=False, default=str)}" for call in calls)
     return "\n".join(parts), fixed
+
+
+def tools_text(tools: Sequence[dict[str, Any]]) -> str:
+    """Return tool definitions about as a model reads them: as signatures, far shorter than their JSON Schema.
+
+    Source: as observed by many of OpenAI's chat models; other providers use forms of similar length.
+    """
+    lines = ["## functions", "namespace functions {"]
+    for tool in tools:
+        function: dict[str, Any] = tool.get("function") or tool
+        parameters: dict[str, Any] = function.get("parameters") or function.get("input_schema") or {}
+        lines += [f"// {line}" for line in str(function.get("description") or "").splitlines()]
+        lines += [f"type {function.get('name')} = (_: {_type(parameters)}) => any;"]
+    return "\n".join([*lines, "}"])
+
+
+def _type(schema: dict[str, Any], depth: int = 0) -> str:
+    """Return a JSON Schema as a type in the manner of TypeScript; depth limits schemas that contain themselves."""
+    if "enum" in schema:
+        return " | ".join(json.dumps(value, ensure_ascii=False) for value in schema["enum"])
+    options: list[dict[str, Any]] = schema.get("anyOf") or schema.get("oneOf") or []
+    if options:
+        return " | ".join(_type(option, depth + 1) for option in options)
+    kind = schema.get("type")
+    if kind == "array":
+        return _type(schema.get("items") or {}, depth + 1) + "[]"
+    if kind != "object" or depth > 8:
+        return "number" if kind == "integer" else str(kind or "any")
+    required = schema.get("required", ())
+    members: list[str] = []
+    properties: dict[str, Any] = schema.get("properties") or {}
+    for name, part in properties.items():
+        if part.get("description"):
+            members.append(f"// {part['description']}")
+        members.append(f"{name}{'' if name in required else '?'}: {_type(part, depth + 1)},")
+    return "\n".join(["{", *members, "}"])

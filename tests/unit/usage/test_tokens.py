@@ -180,3 +180,39 @@ def test_own_counters_are_used() -> None:
     assert Words().get_num_tokens("a b c") == 3
     assert ScriptedChatModel(custom_get_token_ids=lambda text: [1] * 9).get_num_tokens("x") == 9
     assert ScriptedChatModel(custom_get_token_ids=lambda text: [7]).get_token_ids("x") == [7]
+
+
+def test_tools_are_counted_as_signatures() -> None:
+    from clew.language_models._count import tools_text
+
+    function: Any = {
+        "name": "find",
+        "description": "Find things.",
+        "parameters": {
+            "type": "object",
+            "properties": {
+                "query": {"type": "string", "description": "what to find"},
+                "kind": {"enum": ["a", "b"]},
+                "sizes": {"type": "array", "items": {"type": "integer"}},
+                "near": {"anyOf": [{"type": "object", "properties": {"x": {"type": "number"}}}, {"type": "null"}]},
+            },
+            "required": ["query"],
+        },
+    }
+    assert tools_text([{"type": "function", "function": function}]) == "\n".join(
+        [
+            "## functions",
+            "namespace functions {",
+            "// Find things.",
+            "type find = (_: {",
+            "// what to find",
+            "query: string,",
+            'kind?: "a" | "b",',
+            "sizes?: number[],",
+            "near?: {",
+            "x?: number,",
+            "} | null,",
+            "}) => any;",
+            "}",
+        ]
+    )
