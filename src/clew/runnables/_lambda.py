@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import inspect
 from types import AsyncGeneratorType, CoroutineType, GeneratorType
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, cast, overload
 
 from clew._pool import run_in_executor
 from clew.errors import GraphRecursionError
 from clew.runnables._entry import acall_observed, ain_context, call_observed, child_config, in_context, plain
 from clew.runnables._stream import astream_observed, closing, joined, stream_observed
-from clew.runnables.base import Runnable
+from clew.runnables.base import Output, Runnable
 from clew.runnables.config import DEFAULT_RECURSION_LIMIT, ensure_config, patch_config
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable, Iterator
+    from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
 
     from clew.config import RunnableConfig
 
@@ -51,7 +51,7 @@ def name_of_function(function: Any) -> str | None:
     return None if name == "<lambda>" else name
 
 
-class RunnableLambda(Runnable[Any, Any]):
+class RunnableLambda(Runnable[Any, Output]):
     """A function of one argument as a runnable.
 
     The function may also take `config` or `run_manager` by name. A runnable that it returns is run on the same input.
@@ -61,6 +61,14 @@ class RunnableLambda(Runnable[Any, Any]):
 
     __slots__ = ("__dict__", "_afunc_wants", "_bare", "_func_wants", "_generates", "afunc", "func", "name")
 
+    @overload
+    def __init__(
+        self, func: Callable[..., Coroutine[Any, Any, Output]], afunc: None = None, name: str | None = None
+    ) -> None: ...
+    @overload
+    def __init__(
+        self, func: Callable[..., Output], afunc: Callable[..., Any] | None = None, name: str | None = None
+    ) -> None: ...
     def __init__(
         self, func: Callable[..., Any], afunc: Callable[..., Any] | None = None, name: str | None = None
     ) -> None:
@@ -89,7 +97,7 @@ class RunnableLambda(Runnable[Any, Any]):
     def __repr__(self) -> str:
         return f"RunnableLambda({name_of_function(self.func or self.afunc) or '...'})"
 
-    def invoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Any:
+    def invoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Output:
         """Return what the function returns.
 
         Raises: TypeError if there is only a coroutine function; GraphRecursionError (a RecursionError) when runnables
@@ -123,7 +131,7 @@ class RunnableLambda(Runnable[Any, Any]):
         output.close()
         raise TypeError(f"{self!r} returned a coroutine in a blocking call: use ainvoke, or give it as afunc")
 
-    async def ainvoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Any:
+    async def ainvoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Output:
         """Return what the coroutine function returns; a blocking function runs in a worker thread."""
         if config is None and self.afunc is not None and not self._afunc_wants and plain():
             output = self.afunc(input, **kwargs)
@@ -163,7 +171,7 @@ class RunnableLambda(Runnable[Any, Any]):
             return joined([chunk async for chunk in output])
         return output
 
-    def stream(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Iterator[Any]:
+    def stream(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Iterator[Output]:
         """Yield what the function yields, or its output in one piece; a runnable that it returns is streamed."""
         function = self._blocking()
 
@@ -190,7 +198,7 @@ class RunnableLambda(Runnable[Any, Any]):
         else:
             yield self._settle(output, input, ensure_config(), kwargs) if needs_settling(output) else output
 
-    def astream(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> AsyncIterator[Any]:
+    def astream(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> AsyncIterator[Output]:
         """Yield what the function yields, or its output in one piece; a runnable that it returns is streamed."""
 
         async def body(value: Any, config: RunnableConfig, run: Any) -> AsyncIterator[Any]:
@@ -225,7 +233,8 @@ class RunnableLambda(Runnable[Any, Any]):
 
     def hop(self) -> Callable[[Any], Any] | None:
         """Return the function if `ainvoke` does no more than run it in a worker thread."""
-        own = type(self).invoke is RunnableLambda.invoke and type(self).ainvoke is RunnableLambda.ainvoke
+        kind, base = cast("Any", type(self)), cast("Any", RunnableLambda)
+        own = kind.invoke is base.invoke and kind.ainvoke is base.ainvoke
         return self.func if own and self._bare and self.afunc is None else None
 
     async def asettle(self, output: Any, input: Any) -> Any:
@@ -304,6 +313,10 @@ def deeper(config: RunnableConfig) -> RunnableConfig:
 
 def paced(config: RunnableConfig, source: Iterator[Any]) -> Iterator[Any]:
     """Yield from a user's generator, with a config ambient while it runs and not while its consumer does."""
+    if not config:
+        with closing(source):
+            yield from source
+        return
     try:
         while True:
             try:
@@ -318,6 +331,11 @@ def paced(config: RunnableConfig, source: Iterator[Any]) -> Iterator[Any]:
 
 async def apaced(config: RunnableConfig, source: AsyncIterator[Any]) -> AsyncIterator[Any]:
     """Yield from a user's async generator, with a config ambient while it runs and not while its consumer does."""
+    if not config:
+        async with closing(source):
+            async for chunk in source:
+                yield chunk
+        return
     step = source.__anext__
     try:
         while True:
@@ -331,7 +349,7 @@ async def apaced(config: RunnableConfig, source: AsyncIterator[Any]) -> AsyncIte
             pass
 
 
-def chain(func: Callable[..., Any]) -> RunnableLambda:
+def chain(func: Callable[..., Any]) -> RunnableLambda[Any]:
     """Make a function a runnable (decorator); its runs have the function's name."""
     return RunnableLambda(func)
 

@@ -88,7 +88,7 @@ class RunnableParallel(Runnable[Any, dict[str, Any]]):
         )
         open_ = [position for position, output in enumerate(outputs) if needs_settling(output)]
         if open_:
-            steps = [cast("RunnableLambda", step) for _, step in self._named]
+            steps = [cast("RunnableLambda[Any]", step) for _, step in self._named]
             settled = await arun_together([partial(steps[i].asettle, outputs[i], input) for i in open_])
             outputs = [*outputs]
             for position, output in zip(open_, settled, strict=True):

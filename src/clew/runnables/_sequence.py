@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any, cast
 from clew._pool import run_in_executor
 from clew.runnables._entry import acall_observed, call_observed, child_config, plain
 from clew.runnables._lambda import RunnableLambda, needs_settling
-from clew.runnables._stream import astream_observed, closing, closing_all, stream_observed
-from clew.runnables.base import Runnable, coerce_to_runnable
+from clew.runnables._stream import aclose_all, astream_observed, closing_all, stream_observed
+from clew.runnables.base import Input, Output, Runnable, coerce_to_runnable
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator
@@ -16,12 +16,12 @@ if TYPE_CHECKING:
     from clew.config import RunnableConfig
 
 
-def join(first: Any, second: Any) -> RunnableSequence:
+def join(first: Any, second: Any) -> RunnableSequence[Any, Any]:
     """Return the sequence of two things, each a runnable or what can be made one."""
     return RunnableSequence(first, second)
 
 
-class RunnableSequence(Runnable[Any, Any]):
+class RunnableSequence(Runnable[Input, Output]):
     """A chain of steps; each gets what the one before returned.
 
     Streamed, the output of a step flows into the next as it comes, where the next can take it in pieces.
@@ -43,8 +43,9 @@ class RunnableSequence(Runnable[Any, Any]):
         for part in parts:
             step = coerce_to_runnable(part)
             if isinstance(step, RunnableSequence):
-                flat.extend(step.steps)
-                name = name or step.name
+                inner = step
+                flat.extend(inner.steps)
+                name = name or inner.name
             else:
                 flat.append(step)
         if len(flat) < 2:
@@ -78,10 +79,10 @@ class RunnableSequence(Runnable[Any, Any]):
     def __reduce__(self) -> Any:
         return _rebuild, (self.steps, self.name)
 
-    def invoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Any:
+    def invoke(self, input: Input, config: RunnableConfig | None = None, **kwargs: Any) -> Output:
         """Return what the last step returns; kwargs go to the first."""
         if config is None and plain():
-            value = self.steps[0].invoke(input, **kwargs)
+            value: Any = self.steps[0].invoke(input, **kwargs)
             for invoke in self._invokes:
                 value = invoke(value)
             return value
@@ -95,11 +96,11 @@ class RunnableSequence(Runnable[Any, Any]):
 
         return call_observed(self, body, input, config)
 
-    async def ainvoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Any:
+    async def ainvoke(self, input: Input, config: RunnableConfig | None = None, **kwargs: Any) -> Output:
         """Return what the last step returns; kwargs go to the first."""
         if config is None and plain():
             if self._hops is None:
-                value = await self.steps[0].ainvoke(input, **kwargs)
+                value: Any = await self.steps[0].ainvoke(input, **kwargs)
                 for step in self.steps[1:]:
                     value = await step.ainvoke(value)
                 return value
@@ -124,10 +125,10 @@ class RunnableSequence(Runnable[Any, Any]):
                 continue
             position, given, value = await run_in_executor(None, run_hops, hops, position, value)
             if needs_settling(value):
-                value = await cast("RunnableLambda", self.steps[position - 1]).asettle(value, given)
+                value = await cast("RunnableLambda[Any]", self.steps[position - 1]).asettle(value, given)
         return value
 
-    def stream(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Iterator[Any]:
+    def stream(self, input: Input, config: RunnableConfig | None = None, **kwargs: Any) -> Iterator[Output]:
         """Yield what the last step yields, as it comes."""
         if config is None and plain():
             return self._flow_from(input, None, None, kwargs)
@@ -137,7 +138,7 @@ class RunnableSequence(Runnable[Any, Any]):
 
         return stream_observed(self, body, input, config)
 
-    def astream(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> AsyncIterator[Any]:
+    def astream(self, input: Input, config: RunnableConfig | None = None, **kwargs: Any) -> AsyncIterator[Output]:
         """Yield what the last step yields, as it comes."""
         if config is None and plain():
             return self._aflow_from(input, None, None, kwargs)
@@ -147,7 +148,9 @@ class RunnableSequence(Runnable[Any, Any]):
 
         return astream_observed(self, body, input, config)
 
-    def transform(self, input: Iterator[Any], config: RunnableConfig | None = None, **kwargs: Any) -> Iterator[Any]:
+    def transform(
+        self, input: Iterator[Input], config: RunnableConfig | None = None, **kwargs: Any
+    ) -> Iterator[Output]:
         """Yield what the last step yields, for an input that comes in pieces."""
 
         def body(pieces: Iterator[Any], config: RunnableConfig, run: Any) -> Iterator[Any]:
@@ -156,8 +159,8 @@ class RunnableSequence(Runnable[Any, Any]):
         return stream_observed(self, body, input, config, pieces=True)
 
     def atransform(
-        self, input: AsyncIterator[Any], config: RunnableConfig | None = None, **kwargs: Any
-    ) -> AsyncIterator[Any]:
+        self, input: AsyncIterator[Input], config: RunnableConfig | None = None, **kwargs: Any
+    ) -> AsyncIterator[Output]:
         """Yield what the last step yields, for an input that comes in pieces."""
 
         def body(pieces: AsyncIterator[Any], config: RunnableConfig, run: Any) -> AsyncIterator[Any]:
@@ -189,32 +192,40 @@ class RunnableSequence(Runnable[Any, Any]):
             value = await self.steps[position].ainvoke(value, self._child(config, run, position), **kwargs)
             kwargs = {}
         source = self.steps[start].astream(value, self._child(config, run, start), **kwargs)
-        async with closing(self._aflow(source, start + 1, config, run, {})) as chunks:
-            async for chunk in chunks:
+        streams = self._apipe(source, start + 1, config, run, {})
+        try:
+            async for chunk in streams[-1]:
                 yield chunk
+        finally:
+            await aclose_all(streams)
 
     async def _aflow(
         self, source: AsyncIterator[Any], start: int, config: Any, run: Any, kwargs: dict[str, Any]
     ) -> AsyncIterator[Any]:
-        streams: list[Any] = [source]
-        for position in range(start, len(self.steps)):
-            source = self.steps[position].atransform(source, self._child(config, run, position), **kwargs)
-            streams.append(source)
-            kwargs = {}
+        streams = self._apipe(source, start, config, run, kwargs)
         try:
-            async for chunk in source:
+            async for chunk in streams[-1]:
                 yield chunk
         finally:
-            for stream in reversed(streams):
-                async with closing(stream):
-                    pass
+            await aclose_all(streams)
+
+    def _apipe(
+        self, source: AsyncIterator[Any], start: int, config: Any, run: Any, kwargs: dict[str, Any]
+    ) -> list[AsyncIterator[Any]]:
+        """Return the streams of the steps from one on, each reading the one before; the source first."""
+        streams = [source]
+        for position in range(start, len(self.steps)):
+            child = self._child(config, run, position)
+            streams.append(self.steps[position].atransform(streams[-1], child, **kwargs))
+            kwargs = {}
+        return streams
 
     def _child(self, config: Any, run: Any, position: int) -> Any:
         return config if run is None else child_config(config, run, f"seq:step:{position + 1}")
 
     def batch(
-        self, inputs: list[Any], config: Any = None, *, return_exceptions: bool = False, **kwargs: Any
-    ) -> list[Any]:
+        self, inputs: list[Input], config: Any = None, *, return_exceptions: bool = False, **kwargs: Any
+    ) -> list[Output]:
         """Return the outputs for many inputs, in their order.
 
         Step by step where a step has a batch of its own, else input by input.
@@ -226,8 +237,8 @@ class RunnableSequence(Runnable[Any, Any]):
         return batch_steps(self, inputs, config, return_exceptions, kwargs)
 
     async def abatch(
-        self, inputs: list[Any], config: Any = None, *, return_exceptions: bool = False, **kwargs: Any
-    ) -> list[Any]:
+        self, inputs: list[Input], config: Any = None, *, return_exceptions: bool = False, **kwargs: Any
+    ) -> list[Output]:
         """Return the outputs for many inputs, in their order; as `batch`."""
         if not self._batched:
             return await super().abatch(inputs, config, return_exceptions=return_exceptions, **kwargs)
@@ -279,7 +290,7 @@ def run_hops(hops: tuple[Any, ...], position: int, value: Any) -> tuple[int, Any
     return position, given, value
 
 
-def _rebuild(steps: list[Any], name: str | None) -> RunnableSequence:
+def _rebuild(steps: list[Any], name: str | None) -> RunnableSequence[Any, Any]:
     return RunnableSequence(*steps, name=name)
 
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING, Any, Self, cast
 
 from clew.callbacks._manager import anyone_listening
-from clew.runnables._entry import begin, without_own
+from clew.runnables._entry import begin, plain, without_own
 from clew.runnables.config import get_async_callback_manager_for_config, get_callback_manager_for_config, inherit
 
 if TYPE_CHECKING:
@@ -72,13 +72,24 @@ class closing:
 
 @contextmanager
 def closing_all(streams: list[Any]) -> Generator[None, None, None]:
-    """Close the streams that were put in a list, the last first, at the end of a `with` block."""
-    try:
+    """Close the streams that were put in a list, the last first, at the end of a `with` block; all, if one fails."""
+    with ExitStack() as stack:
+        for stream in streams:
+            stack.enter_context(closing(stream))
         yield
-    finally:
-        for stream in reversed(streams):
-            with closing(stream):
+
+
+async def aclose_all(streams: list[Any]) -> None:
+    """Close awaited streams, the last first; all, if one fails."""
+    failure: BaseException | None = None
+    for stream in reversed(streams):
+        try:
+            async with closing(stream):
                 pass
+        except BaseException as error:
+            failure = failure or error
+    if failure is not None:
+        raise failure
 
 
 class once:
@@ -133,20 +144,26 @@ def stream_observed(
     run_type: str | None = None,
     pieces: bool = False,
 ) -> Iterator[Any]:
-    """Yield what a body yields, with its run reported.
+    """Yield what a body yields, with its run reported; nobody listening, the body's own generator is returned.
 
     body: (input, config for what it calls, run manager or None) -> chunks. pieces: the input is itself a stream; its
     joined value is reported at the end.
     Raises: TimeoutError when the config's `timeout` has passed before the last chunk.
     """
+    if config is None and plain():
+        return body(input, {}, None)
+    return _observed(owner, body, input, config, run_type, pieces)
+
+
+def _observed(
+    owner: Any, body: Any, input: Any, config: RunnableConfig | None, run_type: str | None, pieces: bool
+) -> Iterator[Any]:
     full = inherit(config)
     if full.get("timeout") is not None:
         from clew.runnables._timeout import stream_within
 
         seconds = cast("float", full.pop("timeout"))
-        yield from stream_within(
-            seconds, lambda: stream_observed(owner, body, input, full, run_type=run_type, pieces=pieces)
-        )
+        yield from stream_within(seconds, lambda: _observed(owner, body, input, full, run_type, pieces))
         return
     if not anyone_listening(full.get("callbacks")):
         with closing(body(input, without_own(full), None)) as chunks:
@@ -178,7 +195,7 @@ def _inputs(taken: list[Any], pieces: bool) -> dict[str, Any]:
     return {"inputs": joined(taken) if taken else None} if pieces else {}
 
 
-async def astream_observed(
+def astream_observed(
     owner: Any,
     body: Callable[[Any, RunnableConfig, Any], AsyncIterator[Any]],
     input: Any,
@@ -186,14 +203,22 @@ async def astream_observed(
     *,
     run_type: str | None = None,
     pieces: bool = False,
-) -> AsyncGenerator[Any, None]:
+) -> AsyncIterator[Any]:
     """Yield what a body yields, with its run reported; as `stream_observed`."""
+    if config is None and plain():
+        return body(input, {}, None)
+    return _aobserved(owner, body, input, config, run_type, pieces)
+
+
+async def _aobserved(
+    owner: Any, body: Any, input: Any, config: RunnableConfig | None, run_type: str | None, pieces: bool
+) -> AsyncGenerator[Any, None]:
     full = inherit(config)
     if full.get("timeout") is not None:
         from clew.runnables._timeout import astream_within
 
         seconds = cast("float", full.pop("timeout"))
-        inner = astream_observed(owner, body, input, full, run_type=run_type, pieces=pieces)
+        inner = _aobserved(owner, body, input, full, run_type, pieces)
         async with closing(astream_within(seconds, inner)) as chunks:
             async for chunk in chunks:
                 yield chunk

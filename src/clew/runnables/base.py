@@ -8,14 +8,14 @@ the idea.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar, overload
 
 from clew._pool import run_in_executor
 from clew.load._serializable import Serializable
 from clew.runnables._entry import acall_observed, call_observed
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
+    from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterator, Mapping, Sequence
 
     from pydantic import BaseModel
 
@@ -134,19 +134,31 @@ class Runnable(ABC, Generic[Input, Output]):
 
     # -- combining ----------------------------------------------------------------------------------
 
-    def __or__(self, other: Any) -> RunnableSequence:
+    @overload
+    def __or__(self, other: Runnable[Any, Other]) -> RunnableSequence[Input, Other]: ...
+    @overload
+    def __or__(self, other: Mapping[str, Any]) -> RunnableSequence[Input, dict[str, Any]]: ...
+    @overload
+    def __or__(self, other: Callable[[Any], Coroutine[Any, Any, Other]]) -> RunnableSequence[Input, Other]: ...
+    @overload
+    def __or__(self, other: Callable[[Any], Iterator[Other]]) -> RunnableSequence[Input, Other]: ...
+    @overload
+    def __or__(self, other: Callable[[Any], AsyncIterator[Other]]) -> RunnableSequence[Input, Other]: ...
+    @overload
+    def __or__(self, other: Callable[[Any], Other]) -> RunnableSequence[Input, Other]: ...
+    def __or__(self, other: Any) -> RunnableSequence[Input, Any]:
         """Return a sequence: this, then the other (a runnable, a function, or a dict of them)."""
         from clew.runnables._sequence import join
 
         return join(self, other)
 
-    def __ror__(self, other: Any) -> RunnableSequence:
+    def __ror__(self, other: Any) -> RunnableSequence[Any, Output]:
         """Return a sequence: the other, then this."""
         from clew.runnables._sequence import join
 
         return join(other, self)
 
-    def pipe(self, *others: Any, name: str | None = None) -> RunnableSequence:
+    def pipe(self, *others: Any, name: str | None = None) -> RunnableSequence[Input, Any]:
         """Return a sequence: this, then the others."""
         from clew.runnables._sequence import RunnableSequence
 
