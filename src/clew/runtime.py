@@ -6,7 +6,7 @@ Declare a keyword-only parameter `runtime: Runtime[Context]`, or call `get_runti
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from clew import _run
 from clew.errors import OutsideWorkflowError
@@ -27,7 +27,8 @@ def _nothing(*_: Any) -> None:
 class ExecutionInfo:
     """Where in which run the code is.
 
-    task_id: the same for the same call over all attempts and processes: use it as an idempotency key for the outside world.
+    task_id: the same for the same call over all attempts and processes: use it as an idempotency key for the outside
+    world.
     node_attempt: 1 for the first try. node_first_attempt_time: seconds since the epoch.
     """
 
@@ -76,14 +77,15 @@ class RunControl:
         return self._reason
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)  # no slots: a frozen generic with slots can't be called as Runtime[T](...)
 class Runtime(Generic[ContextT]):
     """The surroundings of a running workflow, task or node.
 
-    heartbeat: call it to tell an idle timeout that the task is alive. execution_info.task_id is a stable idempotency key.
+    heartbeat: call it to tell an idle timeout that the task is alive. execution_info.task_id is a stable idempotency
+    key.
     """
 
-    context: ContextT = cast("ContextT", None)
+    context: ContextT = None  # type: ignore[assignment] - without context= there is none
     store: Any = None
     stream_writer: Callable[[Any], None] = _nothing
     heartbeat: Callable[[], None] = _nothing

@@ -106,7 +106,11 @@ class Ledger:
         """Store the elements that are new."""
         raw, encode = saved.raw, self._values.codec.encode
         assert raw is not None
-        added = b"".join(map(encode, value[saved.count :]))
+        try:
+            added = b"".join(map(encode, value[saved.count :]))
+        except SerializationError:
+            encode(value)  # the same, with the path from the top
+            raise
         old, new = len(_header(saved.count)), _header(len(value))
         splices = [(0, old, new), (len(raw), len(raw), added)]
         _delta.apply(raw, splices)

@@ -8,7 +8,7 @@ from typing import Annotated, Any, get_args, get_origin, get_type_hints
 
 from clew.runnables import RunnableConfig
 from clew.runtime import Runtime
-from clew.tools import BaseTool, InjectedToolArg
+from clew.tools import BaseTool, DirectlyInjectedToolArg, InjectedToolArg
 
 
 class InjectedState(InjectedToolArg):
@@ -26,7 +26,7 @@ class InjectedStore(InjectedToolArg):
 
 
 @dataclasses.dataclass(slots=True)
-class ToolRuntime(InjectedToolArg):
+class ToolRuntime(DirectlyInjectedToolArg):
     """All that a tool may want to know about its run; annotate one argument with it.
 
     state: the graph's state as the tool call saw it. tool_call_id: the call this run answers.
@@ -65,7 +65,7 @@ def injections_of(tool: BaseTool) -> Injections:
     for source in (function, tool.args_schema):
         if inspect.isroutine(source) or isinstance(source, type):
             try:
-                hints |= get_type_hints(source, include_extras=True)
+                hints = get_type_hints(source, include_extras=True) | hints
             except NameError:  # an annotation of the user's that is only there for type checkers
                 continue
     return {name: marker for name, hint in hints.items() if (marker := _marker(hint)) is not None}

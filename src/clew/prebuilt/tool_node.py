@@ -98,7 +98,7 @@ class ToolNode(Runnable[Any, Any]):
 
     def _requests(self, input: Any, config: RunnableConfig | None) -> list[ToolCallRequest]:
         frame = _run.current.get()
-        runtime = frame.runtime() if frame is not None else Runtime[Any]()
+        runtime: Any = frame.runtime() if frame is not None else Runtime()
         whole = ensure_config(config)
         tools = list(self.tools_by_name.values())
         return [

@@ -171,13 +171,17 @@ _TAKEN = frozenset(dir(BaseModel))
 def build_model(name: str, fields: dict[str, tuple[Any, Any, str | None]], doc: str | None) -> type[BaseModel]:
     """Return a pydantic model for fields of (type, default or ..., description).
 
-    A name that a model can't have (a leading underscore, a method of BaseModel) is kept as the field's alias.
+    A name that a model can't have (a leading underscore, a method of BaseModel) is kept as the field's alias. What is
+    injected is passed through as it is: the program gives it, and checking would copy it.
     """
     members: dict[str, Any] = {}
     for given, (kind, default, description) in fields.items():
         hint: Any = kind
         described = _annotated_text(hint)
         attribute = given
+        if is_injected(hint):
+            marks = get_args(hint)[1:] if get_origin(hint) is Annotated else (InjectedToolArg(),)
+            kind = hint = cast("Any", Annotated)[(Any, *marks)]
         if given in _TAKEN or given.startswith("_"):
             attribute = f"arg_{given.lstrip('_')}"
             hint = cast("Any", Annotated)[kind, Field(alias=given)]
