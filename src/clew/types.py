@@ -1,6 +1,7 @@
 """The small types of workflows and graphs, and `interrupt`.
 
-Everything here is plain data. What it does is done by the runtime, which finds the running frame in `clew._run.current`.
+Everything here is plain data. What it does is done by the runtime, which finds the running frame in
+`clew._run.current`.
 """
 
 from __future__ import annotations
@@ -90,7 +91,9 @@ def default_retry_on(error: Exception) -> bool:
         return True
     name = type(error).__name__
     if isinstance(error, OSError):  # requests' errors are OSErrors; files that are missing stay missing
-        return name.endswith(("Timeout", "ConnectionError", "TimeoutError", "ProxyError", "SSLError", "ChunkedEncodingError"))
+        return name.endswith(
+            ("Timeout", "ConnectionError", "TimeoutError", "ProxyError", "SSLError", "ChunkedEncodingError")
+        )
     return not isinstance(error, _NOT_RETRIED)
 
 
@@ -120,9 +123,9 @@ class RetryPolicy(NamedTuple):
 
 def default_cache_key(*args: Any, **kwargs: Any) -> bytes:
     """Return a key that is equal for equal arguments; refuses values that have no stable form."""
-    from clew import _serde
+    from clew._lazy import resolve
 
-    return _serde.encode([list(args), dict(sorted(kwargs.items()))])
+    return resolve("clew._serde:encode")([list(args), dict(sorted(kwargs.items()))])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -230,7 +233,8 @@ class Command(Generic[N]):
     """What a caller or a node asks of the run.
 
     resume: an answer of any kind (None, False, 0, "" and {} included), or {interrupt id or key: answer}.
-    update: change of the state. goto: the node(s) to go to. graph: None for this graph, Command.PARENT for the one around.
+    update: change of the state. goto: the node(s) to go to. graph: None for this graph, Command.PARENT for the one
+    around.
     """
 
     __slots__ = ("goto", "graph", "resume", "update")
@@ -354,4 +358,6 @@ def ensure_valid_checkpointer(checkpointer: Any) -> Any:
     hint = ""
     if hasattr(checkpointer, "__enter__") or hasattr(checkpointer, "__aenter__"):
         hint = "; it is a context manager: use it with `with ... as saver:` and pass saver"
-    raise TypeError(f"checkpointer must be a BaseCheckpointSaver, a bool or None, not {type(checkpointer).__name__}{hint}")
+    raise TypeError(
+        f"checkpointer must be a BaseCheckpointSaver, a bool or None, not {type(checkpointer).__name__}{hint}"
+    )
