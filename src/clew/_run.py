@@ -1,6 +1,7 @@
 """The running run: one context variable, set by the runtime, read by everything below it.
 
-`interrupt`, `task`, `get_store`, `get_stream_writer` and `get_runtime` find the frame they run in here. A *frame* is one body
+`interrupt`, `task`, `get_store`, `get_stream_writer` and `get_runtime` find the frame they run in here. A *frame* is
+one body
 in progress: that of a workflow, of a task, or of a graph node. It knows its place in the run, so calls made from it
 get their durable identity.
 """
@@ -24,7 +25,7 @@ class Run(Protocol):
 
     @property
     def path(self) -> str:
-        """Place in the run: "" for the body of the workflow, "2" for its third call, "2.0" for the first call in that."""
+        """Place in the run: "" for the body of the workflow, "2" for its third call, "2.0" for the first in that."""
         ...
 
     @property
@@ -56,7 +57,9 @@ class Run(Protocol):
         """Start a durable task from here; returns its future at once."""
         ...
 
-    def interrupt(self, value: Any, *, key: str | None, response_schema: Any, expires: float | None, default: Any) -> Any:
+    def interrupt(
+        self, value: Any, *, key: str | None, response_schema: Any, expires: float | None, default: Any
+    ) -> Any:
         """Ask a question; returns the answer, or raises GraphInterrupt while there is none."""
         ...
 

@@ -1,6 +1,7 @@
 """Values to what a journal stores, and back.
 
-`encode` and `decode` turn a value into bytes (deltas are taken on those); `seal` and `unseal` wrap what goes to disk. By
+`encode` and `decode` turn a value into bytes (deltas are taken on those); `seal` and `unseal` wrap what goes to
+disk. By
 default they are the typed msgpack of clew, and nothing. A serializer given to the saver takes their place; one that
 encrypts seals each row together with the id of its thread, so a row that was moved to another thread is refused.
 """

@@ -99,7 +99,9 @@ def join(bodies: list[bytes]) -> bytearray:
         for body in bodies[1:]:
             apply(value, _unpack(body))
     except (msgspec.DecodeError, IndexError, ValueError, TypeError) as error:
-        raise StorageCorruptError(f"a stored value can't be put together ({error}): rows are missing or damaged") from error
+        raise StorageCorruptError(
+            f"a stored value can't be put together ({error}): rows are missing or damaged"
+        ) from error
     return value
 
 

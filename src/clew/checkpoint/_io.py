@@ -42,7 +42,9 @@ class Blocking:
     async def notes(self, thread_id: str, ns: str, prefix: str) -> dict[str, bytes]:
         return self.journal.notes(thread_id, ns, prefix)
 
-    async def places(self, *, state: int | None = None, name: str | None = None, limit: int | None = None) -> list[Place]:
+    async def places(
+        self, *, state: int | None = None, name: str | None = None, limit: int | None = None
+    ) -> list[Place]:
         return self.journal.places(state=state, name=name, limit=limit)
 
     async def delete(self, thread_id: str) -> None:
@@ -54,7 +56,7 @@ class Blocking:
     async def sleep(self, seconds: float) -> None:
         import time
 
-        time.sleep(seconds)
+        time.sleep(seconds)  # noqa: ASYNC251 - driven by hand, no loop runs
 
 
 class Awaiting:
@@ -91,7 +93,9 @@ class Awaiting:
     async def notes(self, thread_id: str, ns: str, prefix: str) -> dict[str, bytes]:
         return await self.journal.anotes(thread_id, ns, prefix)
 
-    async def places(self, *, state: int | None = None, name: str | None = None, limit: int | None = None) -> list[Place]:
+    async def places(
+        self, *, state: int | None = None, name: str | None = None, limit: int | None = None
+    ) -> list[Place]:
         return await self.journal.aplaces(state=state, name=name, limit=limit)
 
     async def delete(self, thread_id: str) -> None:

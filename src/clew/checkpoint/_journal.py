@@ -4,12 +4,16 @@ A backend stores bytes and knows nothing about workflows. It keeps, for each *pl
 
     the place   token, lease (owner, expires), state, name, info (bytes), head (id of the newest checkpoint)
     checkpoints id, parent id, body (bytes)                      append-only
-    records     (checkpoint id, n) -> body (bytes)               append-only: task outcomes, questions, answers, attempts
-    values      (chain, n) -> body (bytes)                       append-only: n = 0 is a snapshot, the rest are deltas on it
-    notes       key (text) -> bytes                              the few things that change: idempotency keys, events, schedules
+    records     (checkpoint id, n) -> body (bytes)               append-only: task outcomes, questions, answers,
+    attempts
+    values      (chain, n) -> body (bytes)                       append-only: n = 0 is a snapshot, the rest are
+    deltas on it
+    notes       key (text) -> bytes                              the few things that change: idempotency keys,
+    events, schedules
 
 One writer: `acquire` gives a lease and a token one higher than the last; every `commit` names its token and is refused
-with `Fenced`, changing nothing, when another holds the place by now. `commit` is one atomic transaction, on disk when it
+with `Fenced`, changing nothing, when another holds the place by now. `commit` is one atomic transaction, on disk
+when it
 returns; commits that arrive while one is under way go together into the next (`GroupCommit`). Token 0 is a commit
 without a fence (imports, and the documented `put`), which creates the place when it is missing.
 
@@ -41,11 +45,27 @@ class Row(NamedTuple):
 class Place:
     """A (thread_id, checkpoint_ns) as it was read; after `acquire` also the right to write there.
 
-    token: 0 when only read. head: the checkpoint that was asked for (the newest by default), or None when there is none;
-    latest: id of the newest. changed: when its state last changed. records: the bodies of that checkpoint's records, by n. key: for the backend's own use.
+    token: 0 when only read. head: the checkpoint that was asked for (the newest by default), or None when there is
+    none;
+    latest: id of the newest. changed: when its state last changed. records: the bodies of that checkpoint's records,
+    by n. key: for the backend's own use.
     """
 
-    __slots__ = ("changed", "expires", "head", "info", "key", "latest", "name", "ns", "owner", "records", "state", "thread_id", "token")
+    __slots__ = (
+        "changed",
+        "expires",
+        "head",
+        "info",
+        "key",
+        "latest",
+        "name",
+        "ns",
+        "owner",
+        "records",
+        "state",
+        "thread_id",
+        "token",
+    )
 
     def __init__(self, thread_id: str, ns: str) -> None:
         self.thread_id = thread_id
@@ -67,9 +87,11 @@ class Batch:
     """What one commit changes; applied in this order, all or nothing.
 
     drops: ids of checkpoints to delete with their records. checkpoint: appended, becomes the head unless head is set.
-    records: (checkpoint id, n, body), read back in the order they were written. n grows over all attempts, with gaps, and
+    records: (checkpoint id, n, body), read back in the order they were written. n grows over all attempts, with
+    gaps, and
     is unique, so a backend that commits again after a lost connection can tell; n = -1 means after the last one.
-    values: (chain, n, body), replacing what an abandoned run left there; n = -1 deletes the chain. notes: (key, bytes or None to delete).
+    values: (chain, n, body), replacing what an abandoned run left there; n = -1 deletes the chain. notes: (key,
+    bytes or None to delete).
     state: (state, name, info) of the place. release: gives the lease back. A head of "" means none.
     """
 
@@ -97,7 +119,7 @@ class Batch:
         self.release = release
 
 
-class Busy(Exception):  # noqa: N818 - an outcome of acquire; the runtime turns it into what the caller sees
+class Busy(Exception):
     """Another run holds the place. place: as far as it was read."""
 
     def __init__(self, place: Place) -> None:
@@ -105,7 +127,7 @@ class Busy(Exception):  # noqa: N818 - an outcome of acquire; the runtime turns 
         self.place = place
 
 
-class Fenced(Exception):  # noqa: N818 - an outcome of commit
+class Fenced(Exception):
     """The token is no longer the place's: another run took over; nothing was changed."""
 
 

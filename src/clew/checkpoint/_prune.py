@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING, Any
 
-from clew.checkpoint import _records as R  # noqa: N812 - a vocabulary
+from clew.checkpoint import _records as R
 from clew.checkpoint._journal import Batch, Place, Row, new_owner
 
 if TYPE_CHECKING:
@@ -57,7 +57,11 @@ async def _rewrite(io: Io, codec: Codec, thread_id: str, kept: list[Row], gone: 
                 body.values[name] = known
             bodies.append((row, body))
         for row in gone:
-            used.update(ref[0] for ref in R.unpack_body(codec.unseal(thread_id, row.body)).values.values() if isinstance(ref, tuple))
+            used.update(
+                ref[0]
+                for ref in R.unpack_body(codec.unseal(thread_id, row.body)).values.values()
+                if isinstance(ref, tuple)
+            )
         forget = [(chain, -1, b"") for chain in used]
         for number, (row, body) in enumerate(bodies):
             records = await io.records(thread_id, "", row.id)
@@ -65,7 +69,9 @@ async def _rewrite(io: Io, codec: Codec, thread_id: str, kept: list[Row], gone: 
                 place,
                 Batch(
                     drops=[row.id],
-                    checkpoint=Row(row.id, row.parent if row.parent in ids else None, codec.seal(thread_id, R.pack(body))),
+                    checkpoint=Row(
+                        row.id, row.parent if row.parent in ids else None, codec.seal(thread_id, R.pack(body))
+                    ),
                     records=[(row.id, n, one) for n, one in enumerate(records)],
                     values=() if number else values,
                 ),
@@ -81,7 +87,7 @@ async def _rewrite(io: Io, codec: Codec, thread_id: str, kept: list[Row], gone: 
 async def drop_runs(io: Io, codec: Codec, run_ids: frozenset[str]) -> None:
     """Delete the checkpoints that these runs wrote, in all threads."""
     threads: dict[str, tuple[list[Row], list[Row]]] = {}
-    for thread_id, ns, row in await io.checkpoints(None, ""):
+    for thread_id, _, row in await io.checkpoints(None, ""):
         body = R.unpack_body(codec.unseal(thread_id, row.body))
         metadata: dict[str, Any] = codec.decode(body.metadata) if body.metadata is not None else {}
         kept, gone = threads.setdefault(thread_id, ([], []))

@@ -297,5 +297,3 @@ def show_args(args: bytes) -> str:
     if isinstance(found, list) and len(found) == 2 and isinstance(found[0], list) and isinstance(found[1], dict):
         return _clip(", ".join([*map(repr, found[0]), *(f"{k}={v!r}" for k, v in found[1].items())]), 120)
     return _clip(", ".join(map(repr, found)) if isinstance(found, list) else repr(found), 120)
-
-

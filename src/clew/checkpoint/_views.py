@@ -1,6 +1,7 @@
 """The documented saver interface over a journal: written once for every backend of ours.
 
-A checkpoint's values are references: small ones inline, large ones a place in a chain of deltas. Task outcomes, questions
+A checkpoint's values are references: small ones inline, large ones a place in a chain of deltas. Task outcomes,
+questions
 and answers show as pending writes of the checkpoint that their run started from.
 """
 
@@ -10,7 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from clew._drive import drive
 from clew.checkpoint import _delta
-from clew.checkpoint import _records as R  # noqa: N812 - a vocabulary
+from clew.checkpoint import _records as R
 from clew.checkpoint._codec import Codec, codec_for
 from clew.checkpoint._io import Awaiting, Blocking
 from clew.checkpoint._journal import Batch, Place, Row
@@ -35,9 +36,18 @@ if TYPE_CHECKING:
     from clew.config import RunnableConfig
 
 INLINE = 128  # bytes up to which a value stands in the checkpoint itself
-DOCUMENTED = (
-    "get_tuple list put put_writes delete_thread aget_tuple alist aput aput_writes adelete_thread".split()
-)
+DOCUMENTED = [
+    "get_tuple",
+    "list",
+    "put",
+    "put_writes",
+    "delete_thread",
+    "aget_tuple",
+    "alist",
+    "aput",
+    "aput_writes",
+    "adelete_thread",
+]
 
 
 def is_native(saver: Any) -> bool:
@@ -295,7 +305,11 @@ class JournalSaver(BaseCheckpointSaver[str]):
                 return
 
     def put(
-        self, config: RunnableConfig, checkpoint: Checkpoint, metadata: CheckpointMetadata, new_versions: ChannelVersions
+        self,
+        config: RunnableConfig,
+        checkpoint: Checkpoint,
+        metadata: CheckpointMetadata,
+        new_versions: ChannelVersions,
     ) -> RunnableConfig:
         """Store a checkpoint after the one that the config names; return its own config."""
         return drive(_put(self._blocking(), self.codec, config, checkpoint, metadata))
@@ -341,7 +355,11 @@ class JournalSaver(BaseCheckpointSaver[str]):
             yield item
 
     async def aput(
-        self, config: RunnableConfig, checkpoint: Checkpoint, metadata: CheckpointMetadata, new_versions: ChannelVersions
+        self,
+        config: RunnableConfig,
+        checkpoint: Checkpoint,
+        metadata: CheckpointMetadata,
+        new_versions: ChannelVersions,
     ) -> RunnableConfig:
         """Awaitable `put`."""
         return await _put(Awaiting(self.journal), self.codec, config, checkpoint, metadata)
@@ -380,4 +398,6 @@ def _refuse_in_loop(name: str) -> None:
         asyncio.get_running_loop()
     except RuntimeError:
         return
-    raise RuntimeError(f"a blocking call of {name} inside a running event loop would stop it: use the awaitable methods")
+    raise RuntimeError(
+        f"a blocking call of {name} inside a running event loop would stop it: use the awaitable methods"
+    )

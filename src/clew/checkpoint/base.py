@@ -76,7 +76,7 @@ def timestamp(seconds: float | None = None) -> str:
     import datetime
 
     when = time.time() if seconds is None else seconds
-    return datetime.datetime.fromtimestamp(when, datetime.timezone.utc).isoformat(timespec="microseconds")
+    return datetime.datetime.fromtimestamp(when, datetime.UTC).isoformat(timespec="microseconds")
 
 
 def empty_checkpoint() -> Checkpoint:

@@ -19,7 +19,10 @@ __all__ = ["InMemorySaver", "MemorySaver"]
 class _Thread:
     """All of one place."""
 
-    __slots__ = ("changed", "chains", "checkpoints", "expires", "info", "latest", "name", "notes", "owner", "records", "state", "token")  # fmt: skip
+    __slots__ = (
+        "chains", "changed", "checkpoints", "expires", "info", "latest", "name", "notes", "owner", "records", "state",
+        "token",
+    )  # fmt: skip
 
     def __init__(self) -> None:
         self.token = 0
@@ -109,15 +112,19 @@ class MemoryJournal(Inline):
             for checkpoint_id, n, body in batch.records:
                 bodies = found.records.setdefault(checkpoint_id, {})
                 bodies.setdefault(n if n >= 0 else max(bodies, default=-1) + 1, body)
-            if batch.values:
-                self._extend(found, batch)
-            if batch.notes:
-                self._note(found, batch)
-            if batch.state is not None:
-                found.state, found.name, found.info = batch.state
-                found.changed = time.time()
-            if batch.release:
-                found.owner = ""
+            self._rest(found, batch)
+
+    def _rest(self, found: _Thread, batch: Batch) -> None:
+        """Apply what most batches lack."""
+        if batch.values:
+            self._extend(found, batch)
+        if batch.notes:
+            self._note(found, batch)
+        if batch.state is not None:
+            found.state, found.name, found.info = batch.state
+            found.changed = time.time()
+        if batch.release:
+            found.owner = ""
 
     @staticmethod
     def _extend(found: _Thread, batch: Batch) -> None:

@@ -1,6 +1,7 @@
-"""When a cron expression is due: five fields (minute, hour, day, month, weekday), or @hourly, @daily, @weekly, @monthly.
+"""When a cron expression is due: five fields (minute, hour, day, month, weekday), or @hourly, @daily, @weekly …
 
-A field is *, a number, a name (mon, jan), a range a-b, a list a,b or any of these with a step /n. Day and weekday together
+A field is *, a number, a name (mon, jan), a range a-b, a list a,b or any of these with a step /n. Day and weekday
+together
 mean either, as cron has it.
 """
 
@@ -12,8 +13,11 @@ _SHORT = {
     "@hourly": "0 * * * *", "@daily": "0 0 * * *", "@midnight": "0 0 * * *", "@weekly": "0 0 * * 0",
     "@monthly": "0 0 1 * *", "@yearly": "0 0 1 1 *", "@annually": "0 0 1 1 *",
 }  # fmt: skip
-_MONTHS = {name: i for i, name in enumerate("jan feb mar apr may jun jul aug sep oct nov dec".split(), 1)}
-_DAYS = {name: i for i, name in enumerate("sun mon tue wed thu fri sat".split())}
+_MONTHS = {
+    name: i
+    for i, name in enumerate(["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"], 1)
+}
+_DAYS = {name: i for i, name in enumerate(["sun", "mon", "tue", "wed", "thu", "fri", "sat"])}
 _BOUNDS = ((0, 59), (0, 23), (1, 31), (1, 12), (0, 7))
 
 
@@ -58,7 +62,7 @@ class Cron:
         self.weekdays = frozenset(day % 7 for day in parsed[4])
         self.either = fields[2] != "*" and fields[4] != "*"
         if zone == "UTC":
-            self.zone: datetime.tzinfo = datetime.timezone.utc
+            self.zone: datetime.tzinfo = datetime.UTC
         else:
             from zoneinfo import ZoneInfo
 
@@ -75,13 +79,17 @@ class Cron:
 
         Raises: ValueError when there is none within five years (30 February).
         """
-        utc = datetime.timezone.utc
-        when = datetime.datetime.fromtimestamp(seconds, utc).replace(second=0, microsecond=0) + datetime.timedelta(minutes=1)
+        utc = datetime.UTC
+        when = datetime.datetime.fromtimestamp(seconds, utc).replace(second=0, microsecond=0) + datetime.timedelta(
+            minutes=1
+        )
         end = when + datetime.timedelta(days=5 * 366)
         while when < end:
             local = when.astimezone(self.zone)
             if not self._day_fits(local):
-                when += datetime.timedelta(minutes=(24 - local.hour) * 60 - local.minute if local.hour < 23 else 60 - local.minute)
+                when += datetime.timedelta(
+                    minutes=(24 - local.hour) * 60 - local.minute if local.hour < 23 else 60 - local.minute
+                )
             elif local.hour not in self.hours:
                 when += datetime.timedelta(minutes=60 - local.minute)
             elif local.minute not in self.minutes:

@@ -71,7 +71,8 @@ async def asleep(seconds: float | timedelta) -> None:
 def wait_for(event: str, *, timeout: float | timedelta | None = None, default: Any = None) -> Any:
     """Wait for an event from outside and return its value; `workflow.send(config, event, value)` delivers it.
 
-    The run stops here as at an interrupt, however long it takes. An event that was sent before is taken at once; each is
+    The run stops here as at an interrupt, however long it takes. An event that was sent before is taken at once;
+    each is
     taken once, in the order they were sent. timeout: after that many seconds the value is `default`.
     """
     from clew.types import MISSING
@@ -80,12 +81,16 @@ def wait_for(event: str, *, timeout: float | timedelta | None = None, default: A
     expires = None if timeout is None else _seconds(timeout)
     key = f"event:{event}"
     return frame.interrupt(
-        {"event": event}, key=key, response_schema=None, expires=expires, default=MISSING if expires is None else default
+        {"event": event},
+        key=key,
+        response_schema=None,
+        expires=expires,
+        default=MISSING if expires is None else default,
     )
 
 
 def patched(name: str) -> bool:
-    """Say whether this run takes code that was changed under waiting runs: True for new ones, False for those that had passed.
+    """Say whether this run takes code that was changed under waiting runs: new ones do, those that had passed do not.
 
     `if patched("tax-2027"): new() else: old()`. The answer is recorded, so a run never changes sides.
     """

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from datetime import timedelta
 
-    from clew.checkpoint import _records as R  # noqa: N812 - a vocabulary
+    from clew.checkpoint import _records as R
     from clew.checkpoint._journal import Row
     from clew.pregel._begin import Start
     from clew.pregel._flow import Flow
@@ -176,14 +176,16 @@ class Workflow(Pregel):
         return graph_of(self)
 
 
-class entrypoint:  # noqa: N801 - a decorator, by the name that users know
+class entrypoint:
     """Make a function of one input a durable workflow.
 
     checkpointer: a saver; keeps task results, questions and `previous`; without one nothing is kept. store: long-term
     memory. cache: for tasks with a cache_policy. context_schema: type of `context=`. retry_policy: for the body;
     finished tasks are not run again. timeout: of an async body. multitask_strategy: what happens to a call on a
-    thread that is busy: "reject", "enqueue", "interrupt" (stop the running one) or "rollback" (and undo it). lease: seconds after
-    which a run whose process is gone may be taken over by `recover`. nondeterminism: what a call that differs from the record
+    thread that is busy: "reject", "enqueue", "interrupt" (stop the running one) or "rollback" (and undo it). lease:
+    seconds after
+    which a run whose process is gone may be taken over by `recover`. nondeterminism: what a call that differs from
+    the record
     does on resume: "raise", "warn" or "rerun". version: recorded with runs.
     The function gets what it declares keyword-only: previous, store, writer, config, runtime.
     """
@@ -227,7 +229,9 @@ class entrypoint:  # noqa: N801 - a decorator, by the name that users know
         if code is not None:
             _check(name, plain, code, bound=plain is not func)
         if self.options["timeout"] is not None and not is_async(func):
-            raise ValueError(f"workflow {name!r} has a timeout and is not async: a thread can't be stopped from outside")
+            raise ValueError(
+                f"workflow {name!r} has a timeout and is not async: a thread can't be stopped from outside"
+            )
         learn(func)
         return Workflow(func, name, **self.options)
 
@@ -242,6 +246,6 @@ def _check(name: str, func: Any, code: Any, *, bound: bool) -> None:
     defaults = len(func.__defaults__ or ())
     if count - defaults > 1:
         wanted = code.co_varnames[bound : code.co_argcount]
-        raise TypeError(f"{name!r} must take one input; it requires {', '.join(wanted)}: put several values into a dict")
-
-
+        raise TypeError(
+            f"{name!r} must take one input; it requires {', '.join(wanted)}: put several values into a dict"
+        )

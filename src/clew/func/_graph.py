@@ -1,6 +1,7 @@
 """What a workflow may call, read from its code: a drawing that exists before any run.
 
-Follows the names that a function uses, through closures, modules and helper functions, to tasks, workflows and graphs. Every
+Follows the names that a function uses, through closures, modules and helper functions, to tasks, workflows and
+graphs. Every
 call is "may": which of them a run makes, and how often, only the run knows.
 """
 
@@ -88,7 +89,7 @@ def _plain(func: Any) -> FunctionType | None:
         func = func.func
     func = getattr(func, "__func__", func)
     if not isinstance(func, FunctionType):
-        func = getattr(type(func), "__call__", None)
+        func = getattr(type(func), "__call__", None)  # noqa: B004 - the method itself is wanted
     return func if isinstance(func, FunctionType) else None
 
 

@@ -1,6 +1,7 @@
 """Starts of a workflow at set hours, kept in its saver: any number of processes may look, each start happens once.
 
-A schedule is a note in the saver. Whoever calls `run_due` takes the hours that have come, under a lease, and starts a run for
+A schedule is a note in the saver. Whoever calls `run_due` takes the hours that have come, under a lease, and starts
+a run for
 each on a thread of its own, with an idempotency key: a start that is taken twice is one run.
 """
 
@@ -25,7 +26,8 @@ _THREAD = "~clew schedules"
 
 class Schedule(NamedTuple):
     """One schedule. catch_up: what happens to hours that passed while nobody looked. last: the last hour that was
-    taken, next: the one to come; both seconds since the epoch."""
+    taken, next: the one to come; both seconds since the epoch.
+    """
 
     name: str
     cron: str
@@ -55,7 +57,8 @@ class Schedule(NamedTuple):
 class Scheduler:
     """The schedules of a workflow.
 
-    `run_due()` starts what is due and returns the thread ids; call it from a loop of yours, a cron job, or use `serve()`.
+    `run_due()` starts what is due and returns the thread ids; call it from a loop of yours, a cron job, or use
+    `serve()`.
     """
 
     def __init__(self, workflow: Workflow) -> None:
@@ -227,10 +230,9 @@ class Scheduler:
         for schedule, hour in due:
             import datetime
 
-            label = datetime.datetime.fromtimestamp(hour, datetime.timezone.utc).strftime("%Y-%m-%dT%H:%MZ")
+            label = datetime.datetime.fromtimestamp(hour, datetime.UTC).strftime("%Y-%m-%dT%H:%MZ")
             thread_id = f"{schedule.name}@{label}"
             config = {"configurable": {"thread_id": thread_id, "idempotency_key": thread_id}}
             started.append(thread_id)
             await go(schedule.input, config)
         return started
-

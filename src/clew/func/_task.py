@@ -42,7 +42,7 @@ class TaskFunction(Generic[P, T]):
         frame = current.get()
         if frame is None:
             raise OutsideWorkflowError(
-                f"task {self.name!r} was called outside of a workflow: call it from an @entrypoint, another task or a graph "
+                f"task {self.name!r} was called outside of a workflow: call it from an @entrypoint, a task or a graph "
                 f"node, or call the function itself: {self.name}.func(...)"
             )
         return frame.call(self.spec, args, kwargs)
@@ -116,7 +116,8 @@ def task(
 ) -> Any:
     """Make a function a durable step of workflows: its result is saved, and a resumed run does not call it again.
 
-    name: how streams and records call it. retry_policy: what is tried again, and how often; the first policy that matches
+    name: how streams and records call it. retry_policy: what is tried again, and how often; the first policy that
+    matches
     an error is used. cache_policy: keep results for other runs, in the cache of the entrypoint. timeout: seconds,
     timedelta or TimeoutPolicy, for async functions. match: "name" when arguments hold a clock or a random value, so a
     resumed call need not have the recorded ones. hidden: not in the `updates` stream.

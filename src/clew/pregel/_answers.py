@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import operator
 from typing import TYPE_CHECKING, Any
 
-from clew.checkpoint import _records as R  # noqa: N812 - a vocabulary
+from clew.checkpoint import _records as R
 from clew.errors import UnknownInterruptError
 
 if TYPE_CHECKING:
@@ -25,16 +26,21 @@ def match(codec: Codec, thread_id: str, questions: Sequence[R.Question], resume:
     if isinstance(resume, dict) and resume:
         named: dict[Any, Any] = resume
         if all(key in ids or key in keys for key in named):
-            return {(ids.get(key) or keys[key]).id: _checked(codec, ids.get(key) or keys[key], value) for key, value in named.items()}
+            return {
+                (ids.get(key) or keys[key]).id: _checked(codec, ids.get(key) or keys[key], value)
+                for key, value in named.items()
+            }
         if any(R.is_question_id(thread_id, key) for key in named):
             gone = [key for key in named if key not in ids and key not in keys]
             raise UnknownInterruptError(
-                f"no question with the id {gone[0]!r} waits on thread {thread_id!r} any more; waiting: {_listed(codec, questions)}",
+                f"no question with the id {gone[0]!r} waits on thread {thread_id!r} any more; "
+                f"waiting: {_listed(codec, questions)}",
                 reason="not_pending", interrupt_ids=gone, pending_ids=list(ids),
             )  # fmt: skip
     if not questions:
         raise UnknownInterruptError(
-            f"nothing waits for an answer on thread {thread_id!r}: the answer {resume!r} was not used", reason="not_pending"
+            f"nothing waits for an answer on thread {thread_id!r}: the answer {resume!r} was not used",
+            reason="not_pending",
         )
     if len(questions) > 1:
         raise UnknownInterruptError(
@@ -67,13 +73,15 @@ def json_schema(schema: Any) -> dict[str, Any]:
 
 
 def _readable(schema: Any) -> Any:
-    """Return a TypedDict of `typing` as one that pydantic takes (before Python 3.12 it takes only typing_extensions')."""
+    """Return a TypedDict of `typing` as one that pydantic takes: before Python 3.12 that of typing_extensions."""
     import sys
     import typing
 
     if sys.version_info >= (3, 12) or not typing.is_typeddict(schema):
         return schema
-    from typing_extensions import NotRequired, TypedDict
+    from typing import NotRequired
+
+    from typing_extensions import TypedDict
 
     hints = typing.get_type_hints(schema, include_extras=True)
     optional = schema.__optional_keys__
@@ -109,6 +117,12 @@ def _check(schema: Any, value: Any, place: str, top: dict[str, Any]) -> None:
             return _check_union(schema[union], value, place, top)
     for part in schema.get("allOf", ()):
         _check(part, value, place, top)
+    _check_kind(schema, value, place)
+    _check_parts(schema, value, place, top)
+    return None
+
+
+def _check_kind(schema: dict[str, Any], value: Any, place: str) -> None:
     if "const" in schema and value != schema["const"]:
         raise ValueError(f"{place} must be {schema['const']!r}, not {value!r}")
     if "enum" in schema and value not in schema["enum"]:
@@ -116,11 +130,15 @@ def _check(schema: Any, value: Any, place: str, top: dict[str, Any]) -> None:
     kinds = schema.get("type")
     if kinds is not None:
         names = kinds if isinstance(kinds, list) else [kinds]
-        fits = any(isinstance(value, _KINDS.get(name, (object,))) and (name == "boolean" or not isinstance(value, bool) or name not in ("integer", "number")) for name in names)  # fmt: skip
-        if not fits:
+        if not any(_is(value, name) for name in names):
             raise ValueError(f"{place} must be of type {' or '.join(names)}, not {value!r}")
-    _check_parts(schema, value, place, top)
-    return None
+
+
+def _is(value: Any, name: str) -> bool:
+    """Say whether a value is of a JSON type; True is no number."""
+    if isinstance(value, bool):
+        return name == "boolean" or name not in _KINDS
+    return isinstance(value, _KINDS.get(name, (object,)))
 
 
 def _check_union(options: list[Any], value: Any, place: str, top: dict[str, Any]) -> None:
@@ -134,31 +152,43 @@ def _check_union(options: list[Any], value: Any, place: str, top: dict[str, Any]
 
 def _check_parts(schema: dict[str, Any], value: Any, place: str, top: dict[str, Any]) -> None:
     if isinstance(value, dict):
-        known = schema.get("properties", {})
-        for name in schema.get("required", ()):
-            if name not in value:
-                raise ValueError(f"{place} lacks {name!r}")
-        for name, one in value.items():
-            if name in known:
-                _check(known[name], one, f"{place}.{name}", top)
-            elif schema.get("additionalProperties") is False:
-                raise ValueError(f"{place} has {name!r}, which its schema does not know")
-            elif isinstance(schema.get("additionalProperties"), dict):
-                _check(schema["additionalProperties"], one, f"{place}.{name}", top)
+        _check_object(schema, value, place, top)
     elif isinstance(value, (list, tuple)) and "items" in schema:
         for index, one in enumerate(value):
             _check(schema["items"], one, f"{place}[{index}]", top)
     elif isinstance(value, (int, float)) and not isinstance(value, bool):
-        bounds = (("minimum", lambda a, b: a >= b), ("maximum", lambda a, b: a <= b),
-                  ("exclusiveMinimum", lambda a, b: a > b), ("exclusiveMaximum", lambda a, b: a < b))  # fmt: skip
-        for name, holds in bounds:
+        for name, holds in _BOUNDS:
             if name in schema and not holds(value, schema[name]):
                 raise ValueError(f"{place} breaks {name} {schema[name]}: {value!r}")
     elif isinstance(value, str):
-        if len(value) < schema.get("minLength", 0) or len(value) > schema.get("maxLength", len(value)):
-            raise ValueError(f"{place} has the wrong length: {value!r}")
-        if "pattern" in schema:
-            import re
+        _check_text(schema, value, place)
 
-            if not re.search(schema["pattern"], value):
-                raise ValueError(f"{place} does not match {schema['pattern']!r}: {value!r}")
+
+_BOUNDS = (
+    ("minimum", operator.ge), ("maximum", operator.le), ("exclusiveMinimum", operator.gt), ("exclusiveMaximum", operator.lt),
+)  # fmt: skip
+
+
+def _check_object(schema: dict[str, Any], value: dict[Any, Any], place: str, top: dict[str, Any]) -> None:
+    known = schema.get("properties", {})
+    more = schema.get("additionalProperties")
+    for name in schema.get("required", ()):
+        if name not in value:
+            raise ValueError(f"{place} lacks {name!r}")
+    for name, one in value.items():
+        if name in known:
+            _check(known[name], one, f"{place}.{name}", top)
+        elif more is False:
+            raise ValueError(f"{place} has {name!r}, which its schema does not know")
+        elif isinstance(more, dict):
+            _check(more, one, f"{place}.{name}", top)
+
+
+def _check_text(schema: dict[str, Any], value: str, place: str) -> None:
+    if len(value) < schema.get("minLength", 0) or len(value) > schema.get("maxLength", len(value)):
+        raise ValueError(f"{place} has the wrong length: {value!r}")
+    if "pattern" in schema:
+        import re
+
+        if not re.search(schema["pattern"], value):
+            raise ValueError(f"{place} does not match {schema['pattern']!r}: {value!r}")

@@ -9,7 +9,7 @@ import random
 import time
 from typing import TYPE_CHECKING, Any
 
-from clew.checkpoint import _records as R  # noqa: N812 - a vocabulary
+from clew.checkpoint import _records as R
 from clew.pregel._frame import prepare
 from clew.pregel._watch import Watch
 
@@ -84,44 +84,42 @@ def run_blocking(root: Root, future: TaskFuture, frame: Frame) -> None:
     watch = Watch(root, frame, future) if root.manager is not None or root.sink is not None else None
     if watch is not None:
         _done(watch.begin(), root)
-    key = cache_key(spec, future.args, future.kwargs) if spec.cache is not None and root.cache is not None else None
     began = frame.first = time.time()
-    attempt = root.attempts.get(future.path, 0) + 1
+    frame.attempt = root.attempts.get(future.path, 0) + 1
     try:
-        if key is not None:
-            found = root.cache.get([key])
-            if key in found:
-                root.keep_result(future, found[key], began, attempt, "cached")
-                if watch is not None:
-                    _done(watch.end(found[key], cached=True), root)
-                future.settle(found[key], None)
-                return
-        while True:
-            frame.attempt = attempt
-            frame.calls, frame.loose = 0, None
-            try:
-                kwargs = prepare(frame, spec.inject, future.kwargs) if spec.inject else future.kwargs
-                value = spec.fn(*future.args, **kwargs)
-                break
-            except BaseException as error:
-                seconds = wait_before(spec.retry, error, attempt)
-                if seconds is None:
-                    raise
-                note_attempt(root, future, error, attempt, seconds)
-                _pause(root, frame, seconds)
-                attempt += 1
-        root.keep_result(future, value, began, attempt) if root.keeps or root.memo else None
-        if key is not None:
-            assert spec.cache is not None
+        key = cache_key(spec, future.args, future.kwargs) if spec.cache is not None and root.cache is not None else None
+        found = root.cache.get([key]) if key is not None else {}
+        hit = key in found
+        value = found[key] if hit else _try(root, future, frame)
+        if root.keeps or root.memo:
+            root.keep_result(future, value, began, frame.attempt, "cached" if hit else "")
+        if key is not None and spec.cache is not None and not hit:
             root.cache.set({key: (value, spec.cache.ttl)})
         if watch is not None:
-            _done(watch.end(value), root)
+            _done(watch.end(value, cached=hit), root)
     except BaseException as error:
         if watch is not None:
             _done(watch.fail(error), root)
-        root.keep_failure(future, error, began, attempt)
+        root.keep_failure(future, error, began, frame.attempt)
         return
     future.settle(value, None)
+
+
+def _try(root: Root, future: TaskFuture, frame: Frame) -> Any:
+    """Return the function's value, trying again as its policies say."""
+    spec = future.spec
+    while True:
+        frame.calls, frame.loose = 0, None
+        try:
+            kwargs = prepare(frame, spec.inject, future.kwargs) if spec.inject else future.kwargs
+            return spec.fn(*future.args, **kwargs)
+        except BaseException as error:
+            seconds = wait_before(spec.retry, error, frame.attempt)
+            if seconds is None:
+                raise
+            note_attempt(root, future, error, frame.attempt, seconds)
+            _pause(root, frame, seconds)
+            frame.attempt += 1
 
 
 def _pause(root: Root, frame: Frame, seconds: float) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import time
+from functools import partial
 from threading import get_ident
 from typing import TYPE_CHECKING, Any
 
@@ -95,7 +96,13 @@ async def run(future: TaskFuture) -> None:
             mine = frame.slot = True
     current.set(frame)
     try:
-        if root.manager is None and root.sink is None and not spec.retry and spec.cache is None and spec.timeout is None:
+        if (
+            root.manager is None
+            and root.sink is None
+            and not spec.retry
+            and spec.cache is None
+            and spec.timeout is None
+        ):
             await _once(future, frame)
         else:
             await _attempts(future, frame)
@@ -128,47 +135,45 @@ async def _attempts(future: TaskFuture, frame: Frame) -> None:
     watch = Watch(root, frame, future) if root.manager is not None or root.sink is not None else None
     if watch is not None:
         await _done(watch.begin())
-    key = cache_key(spec, future.args, future.kwargs) if spec.cache is not None and root.cache is not None else None
     began = frame.first = time.time()
-    attempt = root.attempts.get(future.path, 0) + 1
+    frame.attempt = root.attempts.get(future.path, 0) + 1
     try:
-        if key is not None:
-            found = await root.cache.aget([key])
-            if key in found:
-                await keep_result(future, found[key], began, attempt, "cached")
-                if watch is not None:
-                    await _done(watch.end(found[key], cached=True))
-                future.settle(found[key], None)
-                return
-        while True:
-            frame.attempt = attempt
-            frame.calls, frame.loose = 0, None
-            try:
-                kwargs = prepare(frame, spec.inject, future.kwargs) if spec.inject else future.kwargs
-                call = spec.fn(*future.args, **kwargs)
-                value = await (call if spec.timeout is None else within(call, frame, spec.timeout))
-                break
-            except BaseException as error:
-                seconds = wait_before(spec.retry, error, attempt)
-                if seconds is None:
-                    raise
-                await root_save(root, lambda error=error, seconds=seconds: note_attempt(root, future, error, attempt, seconds))
-                await asyncio.sleep(seconds)
-                root.check()
-                attempt += 1
+        key = cache_key(spec, future.args, future.kwargs) if spec.cache is not None and root.cache is not None else None
+        found = await root.cache.aget([key]) if key is not None else {}
+        hit = key in found
+        value = found[key] if hit else await _try(future, frame)
         if root.keeps or root.memo:
-            await keep_result(future, value, began, attempt)
-        if key is not None:
-            assert spec.cache is not None
+            await keep_result(future, value, began, frame.attempt, "cached" if hit else "")
+        if key is not None and spec.cache is not None and not hit:
             await root.cache.aset({key: (value, spec.cache.ttl)})
         if watch is not None:
-            await _done(watch.end(value))
+            await _done(watch.end(value, cached=hit))
     except BaseException as error:
         if watch is not None:
             await _done(watch.fail(error))
-        await keep_failure(future, error, began, attempt)
+        await keep_failure(future, error, began, frame.attempt)
         raise
     future.settle(value, None)
+
+
+async def _try(future: TaskFuture, frame: Frame) -> Any:
+    """Return the function's value, within its timeout, trying again as its policies say."""
+    root, spec = future.root, future.spec
+    while True:
+        frame.calls, frame.loose = 0, None
+        try:
+            kwargs = prepare(frame, spec.inject, future.kwargs) if spec.inject else future.kwargs
+            call = spec.fn(*future.args, **kwargs)
+            return await (call if spec.timeout is None else within(call, frame, spec.timeout))
+        except BaseException as caught:
+            error = caught
+            seconds = wait_before(spec.retry, error, frame.attempt)
+            if seconds is None:
+                raise
+        await root_save(root, partial(note_attempt, root, future, error, frame.attempt, seconds))
+        await asyncio.sleep(seconds)
+        root.check()
+        frame.attempt += 1
 
 
 async def _done(pending: Any) -> None:
@@ -301,4 +306,3 @@ async def drain(root: Root, *, abandon: bool) -> None:
                 await wait(future)
             future.seen = seen
         root.live.pop(future, None)
-

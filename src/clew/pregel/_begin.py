@@ -1,6 +1,7 @@
 """How an attempt begins: take the thread, see what its last run came to, decide what this call means there.
 
-One body for both faces. Nothing is written before everything that can be refused has been looked at; a refusal gives the
+One body for both faces. Nothing is written before everything that can be refused has been looked at; a refusal gives
+the
 thread back as it was.
 """
 
@@ -11,7 +12,7 @@ import time
 from typing import TYPE_CHECKING, Any
 
 from clew._ids import sortable_id
-from clew.checkpoint import _records as R  # noqa: N812 - a vocabulary
+from clew.checkpoint import _records as R
 from clew.checkpoint._journal import RUNNING, Batch, Busy, Place, Row, live, new_owner
 from clew.checkpoint._views import records_of
 from clew.errors import (
@@ -34,7 +35,7 @@ if TYPE_CHECKING:
 START, END, PREVIOUS = "__start__", "__end__", "__previous__"
 
 
-class Finished(Exception):  # noqa: N818 - an outcome: an earlier start with this idempotency key has the result
+class Finished(Exception):
     """The value is known already."""
 
     def __init__(self, value: Any) -> None:
@@ -125,7 +126,7 @@ async def _acquire(
     except Busy as busy:
         if strategy == "reject":
             raise ThreadBusyError(
-                f"thread {thread_id!r} has a run of {busy.place.name or workflow.name!r} in progress; wait for it, or say what should "
+                f"thread {thread_id!r} has a run of {busy.place.name or workflow.name!r} in progress; wait, or say what should "
                 'happen with @entrypoint(multitask_strategy="enqueue" | "interrupt" | "rollback")'
             ) from None
         if strategy != "enqueue":
@@ -202,17 +203,44 @@ async def _decide(
     known = Known(records)
     body = None if head is None else body_of(codec, place.thread_id, head)
     is_open = body is not None and not known.ended and workflow.is_open(body)
-    waiting = known.waiting() if is_open and not forks else []
     if note is not None:
         input = await _idempotent(root, start, note, input, head, is_open, known)
     command = input if isinstance(input, Command) else None
     start.command = command
+    _refuse(workflow, root, place, input, command, known, records, is_open=is_open, forks=forks)
+    if input is None or command is not None:
+        if body is None or head is None:
+            raise EmptyInputError(f"nothing to continue on thread {place.thread_id!r}: give an input")
+        if not is_open and command is None:
+            raise EmptyInputError(
+                f"nothing to continue on thread {place.thread_id!r}: its last run ended; give an input"
+            )
+        await _continue(workflow, root, start, head, body, known, records, forks=forks)
+    else:
+        await _fresh(workflow, root, start, input, config, head, body)
+
+
+def _refuse(
+    workflow: Pregel,
+    root: Root,
+    place: Place,
+    input: Any,
+    command: Command[Any] | None,
+    known: Known,
+    records: list[R.Record],
+    *,
+    is_open: bool,
+    forks: bool,
+) -> None:
+    """Match the answers of this call to the questions that wait, and refuse what fits no state of the thread."""
+    codec = root.codec
+    waiting = known.waiting() if is_open and not forks else []
     if command is not None and command.resume is not MISSING:
         if forks and is_open:
             waiting = Known(rewound(records, results=False)).waiting()
-        if body is None or not is_open:
+        if not is_open:
             raise UnknownInterruptError(
-                f"nothing waits for an answer on thread {place.thread_id!r}: the answer {command.resume!r} was not used",
+                f"nothing waits for an answer on thread {place.thread_id!r}; the answer {command.resume!r} was not used",
                 reason="not_pending",
             )
         root.given.update(_answers.match(codec, place.thread_id, waiting, command.resume))
@@ -224,14 +252,6 @@ async def _decide(
             f"thread {place.thread_id!r} waits for an answer to {asked}: give it with Command(resume=...), "
             "or withdraw the question with cancel(config)"
         )
-    if input is None or command is not None:
-        if body is None or head is None:
-            raise EmptyInputError(f"nothing to continue on thread {place.thread_id!r}: give an input")
-        if not is_open and command is None:
-            raise EmptyInputError(f"nothing to continue on thread {place.thread_id!r}: its last run ended; give an input")
-        await _continue(workflow, root, start, head, body, known, records, forks=forks)
-    else:
-        await _fresh(workflow, root, start, input, config, head, body)
 
 
 async def _idempotent(
@@ -264,21 +284,20 @@ async def _continue(
     *,
     forks: bool,
 ) -> None:
-    """Go on with an unfinished run: the same checkpoint, or a copy of an older one with what was done before a question."""
+    """Go on with an unfinished run: at its checkpoint, or at a copy of an older one with what preceded a question."""
     place, codec, now = start.place, root.codec, time.time()
     start.fresh = False
     if forks:
         kept = rewound(records, results=workflow.is_task) if workflow.is_task or root.given else []
         known = Known(kept)
         body = R.Body(
-            now, "fork", body.step + (0 if root.given else 1), shared(body.values), body.workflow, body.metadata, body.private,
+            now, "fork", body.step + (0 if root.given else 1), shared(body.values), body.workflow, body.metadata,
+            body.private,
             body.versions, body.seen, None, body.run,
         )  # fmt: skip
         row = Row(sortable_id(), head.parent, codec.seal(place.thread_id, R.pack(body)))
         begin = R.Begin(now, 1)
-        rows = [
-            (row.id, n, codec.seal(place.thread_id, R.pack(one))) for n, one in enumerate([*kept, begin])
-        ]
+        rows = [(row.id, n, codec.seal(place.thread_id, R.pack(one))) for n, one in enumerate([*kept, begin])]
         await start.io.commit(place, Batch(checkpoint=row, records=rows, state=(RUNNING, workflow.name, b"")))
         root.numbers = itertools.count(len(rows))
     else:
@@ -332,9 +351,7 @@ async def _fresh(
     notes: list[tuple[str, bytes | None]] = []
     if start.idempotency is not None:
         notes.append((start.idempotency, codec.seal(place.thread_id, codec.encode((row.id, None)))))
-    batch = Batch(
-        checkpoint=row, records=((row.id, 0, begin),), notes=notes, state=(RUNNING, workflow.name, b"")
-    )
+    batch = Batch(checkpoint=row, records=((row.id, 0, begin),), notes=notes, state=(RUNNING, workflow.name, b""))
     await start.io.commit(place, batch)
     root.at = root.run_id = row.id
     root.numbers = itertools.count(1)
@@ -349,5 +366,3 @@ def _metadata(config: Any, codec: Any) -> bytes | None:
         return None
     kept = {k: v for k, v in given.items() if isinstance(v, (str, int, float, bool)) or v is None}
     return codec.encode(kept) if kept else None
-
-

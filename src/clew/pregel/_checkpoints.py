@@ -7,7 +7,7 @@ import time
 from typing import TYPE_CHECKING, Any
 
 from clew._ids import sortable_id
-from clew.checkpoint import _records as R  # noqa: N812 - a vocabulary
+from clew.checkpoint import _records as R
 from clew.checkpoint._journal import IDLE, RUNNING, Batch, Row
 from clew.pregel._begin import START, Deferred
 
@@ -142,4 +142,3 @@ def undefer(root: Root, start: Start, batch: Batch) -> None:
     batch.checkpoint = Row(held.id, held.parent, root.codec.seal(root.thread_id or "", R.pack(held.body)))
     batch.values = [*batch.values, *rows]
     batch.drops = [*batch.drops, *held.drops]
-

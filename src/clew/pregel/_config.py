@@ -17,8 +17,8 @@ def thread_of(config: RunnableConfig | None) -> tuple[str, str]:
     thread_id = place.get("thread_id") if place else None
     if thread_id is None or thread_id == "":
         raise MissingThreadError(
-            "this workflow saves its progress, so it needs config={'configurable': {'thread_id': ...}}: any text that names "
-            "the conversation or case"
+            "this workflow saves its progress, so it needs config={'configurable': {'thread_id': ...}}: any text "
+            "that names the conversation or case"
         )
     assert place is not None
     return str(thread_id), str(place.get("checkpoint_ns") or "")

@@ -6,7 +6,7 @@ import time
 from typing import TYPE_CHECKING, Any
 
 from clew._ids import sortable_id
-from clew.checkpoint import _records as R  # noqa: N812 - a vocabulary
+from clew.checkpoint import _records as R
 from clew.checkpoint._journal import FAILED, IDLE, WAITING, Batch, Fenced, Row
 from clew.errors import Cancelled, GraphDrained, NonDeterminismError, RunCancelledError
 from clew.pregel import _lease
@@ -47,7 +47,8 @@ async def finish(root: Root, start: Start, value: Any, save: Any) -> None:
     if start.idempotency is not None:
         notes.append((start.idempotency, root.codec.seal(root.thread_id or "", root.codec.encode((root.at, row.id)))))
     await close(root, start, Batch(
-        checkpoint=row, values=rows, records=root.take_backlog(), notes=notes, state=(IDLE, root.name, b""), release=True
+        checkpoint=row, values=rows, records=root.take_backlog(), notes=notes, state=(IDLE, root.name, b""),
+        release=True,
     ))  # fmt: skip
     root.done = row.id
     start.body = done

@@ -1,6 +1,7 @@
 """What a body is given: its frame, its input, and the ways to wait, whichever face drives it.
 
-A workflow of functions and a graph differ only in their body. Bodies are coroutines; on the blocking face they are driven
+A workflow of functions and a graph differ only in their body. Bodies are coroutines; on the blocking face they are
+driven
 by hand and `wait` blocks, on the awaited face they run on the caller's loop.
 """
 
@@ -13,7 +14,7 @@ from clew.pregel._attempts import wait_before
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from clew.checkpoint import _records as R  # noqa: N812 - a vocabulary
+    from clew.checkpoint import _records as R
     from clew.pregel._begin import Start
     from clew.pregel._frame import Frame
     from clew.pregel._future import TaskFuture
@@ -31,7 +32,9 @@ class Flow:
 
     __slots__ = ("awaited", "frame", "input", "options", "root", "start", "workflow")
 
-    def __init__(self, workflow: Pregel, root: Root, frame: Frame, start: Start | None, input: Any, awaited: bool) -> None:
+    def __init__(
+        self, workflow: Pregel, root: Root, frame: Frame, start: Start | None, input: Any, awaited: bool
+    ) -> None:
         self.workflow = workflow
         self.root = root
         self.frame = frame
@@ -80,7 +83,7 @@ class Flow:
         else:
             import time
 
-            time.sleep(seconds)
+            time.sleep(seconds)  # noqa: ASYNC251 - driven by hand, no loop runs
 
 
 async def with_retries(flow: Flow, call: Callable[[], Any]) -> Any:
@@ -114,5 +117,3 @@ def _again(root: Root, frame: Frame, error: BaseException) -> None:
     root.failed.clear()
     root.met.clear()
     frame.calls, frame.loose = 0, None
-
-

@@ -1,6 +1,7 @@
 """Savers that other people wrote: the journal played on the documented interface.
 
-Outcomes go through `put_writes` as they happen, checkpoints through `put`; both see every save. There is no lease in the
+Outcomes go through `put_writes` as they happen, checkpoints through `put`; both see every save. There is no lease in
+the
 interface: runs of a thread are serialised within this process only.
 """
 
@@ -11,13 +12,12 @@ import time
 import weakref
 from typing import Any
 
-from clew.checkpoint import _records as R  # noqa: N812 - a vocabulary
+from clew.checkpoint import _records as R
 from clew.checkpoint._codec import Codec
 from clew.checkpoint._journal import Batch, Busy, Fenced, Place, Row
 from clew.checkpoint._views import config_of, is_native
 from clew.checkpoint.base import VERSION, BaseCheckpointSaver, timestamp
 from clew.errors import WorkflowError
-
 
 RECORD = "__clew__"
 _known: weakref.WeakKeyDictionary[Any, ForeignJournal] = weakref.WeakKeyDictionary()
@@ -91,7 +91,9 @@ class ForeignJournal:
     def checkpoints(
         self, thread_id: str | None, ns: str | None, *, before: str | None = None, limit: int | None = None
     ) -> list[tuple[str, str, Row]]:
-        config: Any = None if thread_id is None else {"configurable": {"thread_id": thread_id, "checkpoint_ns": ns or ""}}
+        config: Any = (
+            None if thread_id is None else {"configurable": {"thread_id": thread_id, "checkpoint_ns": ns or ""}}
+        )
         older = None if before is None else config_of(thread_id or "", ns or "", before)
         return [self._listed(found) for found in self.saver.list(config, before=older, limit=limit)]
 
@@ -151,7 +153,9 @@ class ForeignJournal:
     async def acheckpoints(
         self, thread_id: str | None, ns: str | None, *, before: str | None = None, limit: int | None = None
     ) -> list[tuple[str, str, Row]]:
-        config: Any = None if thread_id is None else {"configurable": {"thread_id": thread_id, "checkpoint_ns": ns or ""}}
+        config: Any = (
+            None if thread_id is None else {"configurable": {"thread_id": thread_id, "checkpoint_ns": ns or ""}}
+        )
         older = None if before is None else config_of(thread_id or "", ns or "", before)
         if not self._own("alist"):
             return self.checkpoints(thread_id, ns, before=before, limit=limit)
@@ -224,7 +228,14 @@ class ForeignJournal:
         parent = (found.parent_config or {}).get("configurable", {}).get("checkpoint_id")
         ts = checkpoint.get("ts")
         body = R.Body(
-            0.0, source, step, values, metadata=_CODEC.encode(metadata) if metadata else None, private=private, ts=ts, run=run
+            0.0,
+            source,
+            step,
+            values,
+            metadata=_CODEC.encode(metadata) if metadata else None,
+            private=private,
+            ts=ts,
+            run=run,
         )
         row = Row(names.get("checkpoint_id") or checkpoint["id"], parent, R.pack(body))
         return str(names["thread_id"]), str(names.get("checkpoint_ns") or ""), row
@@ -273,7 +284,8 @@ class ForeignJournal:
         body = R.unpack_body(row.body)
         whole = {(chain, n): raw for chain, n, raw in batch.values}
         values = {
-            name: _CODEC.decode(ref if isinstance(ref, bytes) else whole[ref[0], ref[1]]) for name, ref in body.values.items()
+            name: _CODEC.decode(ref if isinstance(ref, bytes) else whole[ref[0], ref[1]])
+            for name, ref in body.values.items()
         }
         version = f"{body.step + 2:032}.0"
         versions = dict.fromkeys(values, version)
@@ -305,5 +317,3 @@ class ForeignJournal:
             writes.append((RECORD, (n, raw)))
             calls.append(("put_writes", (config, writes, task)))
         return calls
-
-

@@ -1,7 +1,8 @@
 """One body in progress, and where it stands in the run.
 
 Calls get their identity here, when they are made: the path of the frame and the number of the call. Calls and
-questions from other asyncio tasks or threads of the same body have no fixed order: they are told apart by name, arguments
+questions from other asyncio tasks or threads of the same body have no fixed order: they are told apart by name,
+arguments
 and occurrence. On replay the recorded call at the same place must have the same name and arguments.
 """
 
@@ -11,7 +12,7 @@ import time
 from threading import get_ident
 from typing import TYPE_CHECKING, Any
 
-from clew.checkpoint import _records as R  # noqa: N812 - a vocabulary
+from clew.checkpoint import _records as R
 from clew.errors import GraphInterrupt
 from clew.pregel._future import FINISHED, TaskFuture
 
@@ -31,8 +32,8 @@ class Frame:
     """The body of a workflow, task or node. path: "" for the body of the run. calls: how many it has made."""
 
     __slots__ = (
-        "attempt", "beat", "calls", "config_", "first", "future", "loose", "name", "namespace", "owner", "parent", "path",
-        "prefix", "root", "run_manager", "scope", "slot", "task",
+        "attempt", "beat", "calls", "config_", "first", "future", "loose", "name", "namespace", "owner", "parent",
+        "path", "prefix", "root", "run_manager", "scope", "slot", "task",
     )  # fmt: skip
 
     def __init__(self, root: Root, path: str, name: str, parent: Frame | None) -> None:
@@ -51,7 +52,9 @@ class Frame:
         self.first = 0.0
         self.config_: Any = None
         self.run_manager: Any = None
-        self.scope: tuple[Any, Any] | None = parent.scope if parent is not None else None  # store and context of a nested workflow
+        self.scope: tuple[Any, Any] | None = (
+            parent.scope if parent is not None else None
+        )  # store and context of a nested workflow
         self.beat: Callable[[], None] | None = None
         self.namespace: tuple[str, ...] = parent.namespace if parent is not None else ()
 
@@ -80,7 +83,9 @@ class Frame:
 
     # -- tasks ---------------------------------------------------------------------------------------
 
-    def call(self, spec: Spec, args: tuple[Any, ...], kwargs: dict[str, Any], *, place: str | None = None) -> TaskFuture:
+    def call(
+        self, spec: Spec, args: tuple[Any, ...], kwargs: dict[str, Any], *, place: str | None = None
+    ) -> TaskFuture:
         """Start a task, or find its recorded outcome; returns its future at once.
 
         place: an identity of the caller's choosing within this frame, instead of the number of the call.
@@ -111,7 +116,9 @@ class Frame:
     ) -> TaskFuture | None:
         root = self.root
         if isinstance(known, (R.Result, R.Failure)):
-            if known.name == spec.name and (spec.match != "args" or known.args == digest or R.same_args(known.args, digest)):
+            if known.name == spec.name and (
+                spec.match != "args" or known.args == digest or R.same_args(known.args, digest)
+            ):
                 future = TaskFuture(root, self, path, spec, (), {}, digest)
                 del future._open
                 future._state = FINISHED
@@ -132,48 +139,57 @@ class Frame:
 
     # -- questions -----------------------------------------------------------------------------------
 
-    def interrupt(self, value: Any, *, key: str | None, response_schema: Any, expires: float | None, default: Any) -> Any:
+    def interrupt(
+        self, value: Any, *, key: str | None, response_schema: Any, expires: float | None, default: Any
+    ) -> Any:
         """Return the answer to a question, or raise GraphInterrupt."""
         root = self.root
         if root.stop is not None:
             root.check()
         root.must_keep("interrupt()")
-        event = key is not None and key.startswith("event:")
-        if key is not None:
-            path = f"{self.prefix}?{key}"
-            if self.loose is None:
-                self.loose = {}
-            count = self.loose[path] = self.loose.get(path, -1) + 1
-            path = f"{path}:{count}" if count else path
-        elif self._at_home():
-            path = self.prefix + str(self.calls)
-            self.calls += 1
-        else:
-            path = self._loose(f"?\0{root.encode(value, self.name).hex()}")
-        known = root.records.get(path)
-        if known is not None and not isinstance(known, R.Question):
-            was = f"{known.name}({R.show_args(known.args)})" if isinstance(known, (R.Result, R.Failure)) else repr(known)
-            root.differs(path, was, f"interrupt({value!r})")
-            known = None
-        if known is not None:
-            raw = root.encode(value, self.name)
-            if key is None and raw != known.value and root.codec.decode(known.value) != value:
-                root.differs(path, f"interrupt({root.codec.decode(known.value)!r})", f"interrupt({value!r})")
-                known = None
+        path = self._question_place(value, key)
+        known = self._recorded_question(path, value, key)
         if known is not None:
             root.met.add(path)
             answered, answer = root.answer(known)
-            if not answered and event:
-                answered, answer = root.take_event(known)
-            if answered:
-                return answer
-            raise GraphInterrupt((root.ask(known),))
-        question = self._question(path, value, key, response_schema, expires, default)
-        if event:
-            answered, answer = root.take_event(question, new=True)
-            if answered:
-                return answer
-        raise GraphInterrupt((root.ask(question, new=True),))
+            question = known
+        else:
+            answered, answer = False, None
+            question = self._question(path, value, key, response_schema, expires, default)
+        if not answered and key is not None and key.startswith("event:"):
+            answered, answer = root.take_event(question, new=known is None)
+        if answered:
+            return answer
+        raise GraphInterrupt((root.ask(question, new=known is None),))
+
+    def _question_place(self, value: Any, key: str | None) -> str:
+        """Return the path of a question: by its key, by the number of the call, or by what it asks."""
+        if key is not None:
+            path = f"{self.prefix}?{key}"
+            count = self._number(path)
+            return f"{path}:{count}" if count else path
+        if self._at_home():
+            self.calls += 1
+            return f"{self.prefix}{self.calls - 1}"
+        return self._loose(f"?\0{self.root.encode(value, self.name).hex()}")
+
+    def _recorded_question(self, path: str, value: Any, key: str | None) -> R.Question | None:
+        """Return the question on record at a path; another one there, or another call, is a mismatch."""
+        root = self.root
+        known = root.records.get(path)
+        if known is None:
+            return None
+        if isinstance(known, R.Question):
+            raw = root.encode(value, self.name)
+            if key is not None or raw == known.value or root.codec.decode(known.value) == value:
+                return known
+            was = f"interrupt({root.codec.decode(known.value)!r})"
+        elif isinstance(known, (R.Result, R.Failure)):
+            was = f"{known.name}({R.show_args(known.args)})"
+        else:
+            was = repr(known)
+        root.differs(path, was, f"interrupt({value!r})")
+        return None
 
     def _question(
         self, path: str, value: Any, key: str | None, schema: Any, expires: float | None, default: Any
@@ -223,9 +239,7 @@ class Frame:
         known = root.marks.get(name)
         if known is None:
             number = self.calls
-            replaying = any(
-                self._index(path) >= number for path in root.records if path.startswith(self.prefix)
-            )
+            replaying = any(self._index(path) >= number for path in root.records if path.startswith(self.prefix))
             known = root.codec.encode(not replaying)
             root.marks[name] = known
             if root.keeps:
@@ -325,4 +339,3 @@ def prepare(frame: Frame, inject: frozenset[str], kwargs: dict[str, Any]) -> dic
         else:
             filled[name] = frame.previous
     return filled
-

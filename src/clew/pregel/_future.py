@@ -51,7 +51,14 @@ class TaskFuture(Future[Any]):
     waiting = False  # stands in line for one
 
     def __init__(
-        self, root: Root, caller: Frame, path: str, spec: Spec, args: tuple[Any, ...], kwargs: dict[str, Any], digest: bytes
+        self,
+        root: Root,
+        caller: Frame,
+        path: str,
+        spec: Spec,
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+        digest: bytes,
     ) -> None:
         self.root = root
         self.caller = caller

@@ -1,6 +1,7 @@
 """Keeping leases alive: one daemon thread per process, the only background thread of the library.
 
-A run that lasts gets its lease extended at a third of its length. A run whose lease was taken over is stopped at its next
+A run that lasts gets its lease extended at a third of its length. A run whose lease was taken over is stopped at its
+next
 task; its next commit would be refused anyway.
 """
 

@@ -42,7 +42,14 @@ class StreamMessages(BaseCallbackHandler, _StreamingCallbackHandler):
         return about, namespace
 
     def on_chat_model_start(
-        self, serialized: Any, messages: Any, *, run_id: UUID, metadata: dict[str, Any] | None = None, tags: Any = None, **_: Any
+        self,
+        serialized: Any,
+        messages: Any,
+        *,
+        run_id: UUID,
+        metadata: dict[str, Any] | None = None,
+        tags: Any = None,
+        **_: Any,
     ) -> None:
         """Keep what is known about the call."""
         self.models[run_id] = {**(metadata or {}), "tags": list(tags or [])}

@@ -21,7 +21,9 @@ if TYPE_CHECKING:
 _NOTHING: frozenset[str] = frozenset()
 
 
-def _enter(workflow: Pregel, input: Any, context: Any, options: dict[str, Any], sink: Sink | None, awaited: bool) -> Flow:
+def _enter(
+    workflow: Pregel, input: Any, context: Any, options: dict[str, Any], sink: Sink | None, awaited: bool
+) -> Flow:
     """Make the frame that is now current that of the inner body."""
     frame: Any = current.get()
     outer = frame.parent
@@ -41,7 +43,13 @@ def _spec(workflow: Pregel, call: Any, *, awaited: bool) -> Spec:
 
 
 def invoke(
-    workflow: Pregel, frame: Frame, input: Any, config: Any, context: Any, options: dict[str, Any], sink: Sink | None = None
+    workflow: Pregel,
+    frame: Frame,
+    input: Any,
+    config: Any,
+    context: Any,
+    options: dict[str, Any],
+    sink: Sink | None = None,
 ) -> Any:
     """Run a workflow inside the run of `frame`, and return its value."""
 
@@ -53,11 +61,19 @@ def invoke(
 
 
 async def ainvoke(
-    workflow: Pregel, frame: Frame, input: Any, config: Any, context: Any, options: dict[str, Any], sink: Sink | None = None
+    workflow: Pregel,
+    frame: Frame,
+    input: Any,
+    config: Any,
+    context: Any,
+    options: dict[str, Any],
+    sink: Sink | None = None,
 ) -> Any:
     """Awaitable `invoke`."""
     if frame.root.loop is None:
-        raise RuntimeError(f"{workflow.name!r} is awaited inside a blocking run: use its invoke, or run the whole with ainvoke")
+        raise RuntimeError(
+            f"{workflow.name!r} is awaited inside a blocking run: use its invoke, or run the whole with ainvoke"
+        )
 
     async def call(_: Any) -> Any:
         flow = _enter(workflow, input, context, options, sink, awaited=True)

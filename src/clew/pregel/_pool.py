@@ -1,7 +1,8 @@
 """One pool of threads per process, which grows with what is blocked and never starves.
 
 A task that is called goes into the queue at once. Whoever asks for its result first, a worker or the caller, claims
-and runs it, so sequential code pays no thread switch. A worker that finds nothing lingers a millisecond before it sleeps:
+and runs it, so sequential code pays no thread switch. A worker that finds nothing lingers a millisecond before it
+sleeps:
 calls in quick succession wake nobody. A worker that takes a task while more are waiting wakes the next one first.
 """
 

@@ -17,7 +17,7 @@ from clew.types import Command, GraphOutput, ensure_valid_checkpointer
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator, Sequence
 
-    from clew.checkpoint import _records as R  # noqa: N812 - a vocabulary
+    from clew.checkpoint import _records as R
     from clew.checkpoint._journal import Row
     from clew.config import RunnableConfig
     from clew.pregel._begin import Start
@@ -55,7 +55,8 @@ class Pregel(Runnable[Any, Any]):
     """Base of workflows and compiled graphs.
 
     checkpointer: a saver, or None: then nothing is kept and no thread is needed. lease: seconds after which a run whose
-    process is gone may be taken over. multitask: what happens when a thread is busy. nondeterminism: what happens when a
+    process is gone may be taken over. multitask: what happens when a thread is busy. nondeterminism: what happens
+    when a
     resumed run does something else than is on record. retry_policy: for the body as a whole.
     """
 
@@ -218,7 +219,7 @@ class Pregel(Runnable[Any, Any]):
         return result(await attempt(self, input, merged(config), more, awaited=True), version)
 
     def _nests(self, config: RunnableConfig | None) -> bool:
-        """Say whether a call from inside a run is a part of that run: yes, unless it names a thread of its own saver."""
+        """Say whether a call from inside a run is part of that run: yes, unless it names a thread of its own saver."""
         if self.saver_for(config) is None:
             return True
         frame: Any = current.get()
@@ -241,7 +242,8 @@ class Pregel(Runnable[Any, Any]):
     ) -> Iterator[Any]:
         """Yield events while the run goes on.
 
-        stream_mode: "updates" | "values" | "custom" | "messages" | "tasks" | "checkpoints" | "debug", or a list of them:
+        stream_mode: "updates" | "values" | "custom" | "messages" | "tasks" | "checkpoints" | "debug", or a list of
+        them:
         then (mode, data). subgraphs: with their namespace first. Closing the iterator stops the run at its next task.
         """
         from clew.pregel._streaming import stream
@@ -375,7 +377,8 @@ class Pregel(Runnable[Any, Any]):
     def cancel(self, config: RunnableConfig) -> bool:
         """End the run of a thread, here or in any process, or withdraw the question it waits on.
 
-        Returns: whether there was anything to end. A running one stops at its next task; its caller gets RunCancelledError.
+        Returns: whether there was anything to end. A running one stops at its next task; its caller gets
+        RunCancelledError.
         """
         from clew.pregel import _threads
 
@@ -406,9 +409,14 @@ class Pregel(Runnable[Any, Any]):
         return self.invoke(None, config)
 
     def fork(
-        self, config: RunnableConfig, *, before: int | None = None, results: dict[int, Any] | None = None, what_if: bool = False
+        self,
+        config: RunnableConfig,
+        *,
+        before: int | None = None,
+        results: dict[int, Any] | None = None,
+        what_if: bool = False,
     ) -> RunnableConfig:
-        """Make a new thread that stands where this one's run was before its n-th task; `invoke(None, config)` runs the rest.
+        """Make a new thread that stands where this one's run was before its n-th task; `invoke(None)` runs the rest.
 
         before: how many task results to keep, in call order. results: changed results, by number. what_if: keep all
         results but those that depend on a changed one. Returns: the new thread's config.
@@ -418,7 +426,12 @@ class Pregel(Runnable[Any, Any]):
         return drive(_threads.fork(self, _threads.blocking(self), config, before, results or {}, what_if=what_if))
 
     async def afork(
-        self, config: RunnableConfig, *, before: int | None = None, results: dict[int, Any] | None = None, what_if: bool = False
+        self,
+        config: RunnableConfig,
+        *,
+        before: int | None = None,
+        results: dict[int, Any] | None = None,
+        what_if: bool = False,
     ) -> RunnableConfig:
         """Awaitable `fork`."""
         from clew.pregel import _threads

@@ -12,7 +12,7 @@ from threading import get_ident
 from typing import TYPE_CHECKING, Any
 
 from clew._run import current
-from clew.checkpoint import _records as R  # noqa: N812 - a vocabulary
+from clew.checkpoint import _records as R
 from clew.checkpoint._codec import Codec
 from clew.checkpoint._journal import Batch, Fenced
 from clew.errors import (
@@ -148,7 +148,7 @@ class Root:
     def differs(self, path: str, was: str, now: str) -> None:
         """Act on a call that is not the recorded one: raise, or forget what is on record there."""
         text = (
-            f"{self.name!r} on thread {self.thread_id!r}: at call {path} the record has {was}, and the code now does {now}. "
+            f"{self.name!r} on thread {self.thread_id!r}: at call {path} the record has {was}, the code now does {now}. "
             "Nothing was run or saved; run it with the code that began it, keep changed branches behind patched(), "
             'or allow it with @entrypoint(nondeterminism="rerun")'
         )
@@ -343,10 +343,14 @@ class Root:
         """Say whether the caller may run the task itself, now, instead of waiting for a worker."""
         if future.spec.is_async:
             if self.loop_thread == get_ident():
-                raise RuntimeError(f"task {future.spec.name!r} is not done: `await` it, .result() would stop the event loop")
+                raise RuntimeError(
+                    f"task {future.spec.name!r} is not done: `await` it, .result() would stop the event loop"
+                )
             return False
         if self.loop_thread == get_ident() and self.keeps and not hasattr(self.journal, "commit"):
-            raise RuntimeError(f"task {future.spec.name!r} is not done: `await` it, .result() would stop the event loop")
+            raise RuntimeError(
+                f"task {future.spec.name!r} is not done: `await` it, .result() would stop the event loop"
+            )
         if self.slots is None or future.slot:
             return True
         frame: Any = current.get()
@@ -394,7 +398,14 @@ class Root:
         if future.path == self.unkept:
             return
         record = R.Result(
-            future.path, future.spec.name, future.digest, self.encode(value, future.spec.name), began, time.time(), attempt, how
+            future.path,
+            future.spec.name,
+            future.digest,
+            self.encode(value, future.spec.name),
+            began,
+            time.time(),
+            attempt,
+            how,
         )
         if self.memo:
             self.records[future.path] = record
@@ -403,7 +414,9 @@ class Root:
 
     def failure(self, future: TaskFuture, error: BaseException, began: float, attempt: int) -> R.Failure | None:
         """Return the record of a failure, or None when it is no outcome (a pause, a stop, our own errors)."""
-        if not isinstance(error, Exception) or (isinstance(error, WorkflowError) and not hasattr(error, "is_retryable")):
+        if not isinstance(error, Exception) or (
+            isinstance(error, WorkflowError) and not hasattr(error, "is_retryable")
+        ):
             return None
         if error is self.broken or error is self.mismatch:
             return None
@@ -450,7 +463,7 @@ class Root:
                 future.result()
             except Signal:
                 pass
-            except BaseException:  # noqa: S110 - looked at in `verdict`
+            except BaseException:
                 pass
             future.seen = seen
             self.live.pop(future, None)
@@ -481,7 +494,12 @@ class Root:
         for path, record in self.records.items():
             if path not in self.met and path.isdigit() and isinstance(record, (R.Result, R.Failure)):
                 return f"{record.name}({R.show_args(record.args)})"
-            if path not in self.met and path.isdigit() and isinstance(record, R.Question) and record.id not in self.asked:
+            if (
+                path not in self.met
+                and path.isdigit()
+                and isinstance(record, R.Question)
+                and record.id not in self.asked
+            ):
                 return f"interrupt({self.codec.decode(record.value)!r})"
         return None
 
@@ -495,5 +513,3 @@ def show(question: R.Question, codec: Codec) -> Interrupt:
     """Return a recorded question as clients see it."""
     schema = None if question.schema is None else codec.decode(question.schema)
     return Interrupt(codec.decode(question.value), question.id, schema, question.key, question.expires)
-
-

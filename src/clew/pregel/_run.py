@@ -1,9 +1,9 @@
-"""An attempt from beginning to end, for both faces: begin, body, wait for what is under way, write down how it ended."""
+"""An attempt from beginning to end, for both faces: begin, body, wait for what is under way, write down the end."""
 
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from clew._run import current
 from clew.checkpoint._io import Awaiting, Blocking
@@ -163,7 +163,9 @@ async def _body(workflow: Pregel, flow: Flow) -> Any:
     config_token = None
     try:
         if root.manager is not None:
-            started = root.manager.on_chain_start(None, flow.input, name=(root.config or {}).get("run_name") or workflow.name)
+            started = root.manager.on_chain_start(
+                None, flow.input, name=(root.config or {}).get("run_name") or workflow.name
+            )
             run = frame.run_manager = await started if flow.awaited else started
             whole: Any = dict(root.full_config())
             whole["callbacks"] = run.get_child()
@@ -199,12 +201,7 @@ async def _settle(workflow: Pregel, flow: Flow, start: Start | None, outcome: An
             root.drain(abandon=abandon)
     error = _judge(root, error)
     if error is None and start is not None and not start.fresh and root.policy != "rerun" and workflow.is_task:
-        left = root.unmet()
-        if left is not None:
-            try:
-                root.differs("(end)", left, "nothing: it ended before that call")
-            except BaseException as found:
-                error = found
+        error = _left_out(root)
     try:
         if error is None:
             if start is not None:
@@ -217,15 +214,35 @@ async def _settle(workflow: Pregel, flow: Flow, start: Start | None, outcome: An
         if start is not None:
             await _note_failure(root, start, error)
     except BaseException as worse:
-        if start is not None:
-            _lose(start)
-        await _told(workflow, flow, None, worse)
-        raise _end.for_caller(root, worse) from (error if worse is not error and not isinstance(error, GraphInterrupt) else None)
+        await _could_not_save(workflow, flow, start, worse, error)
     await _told(workflow, flow, None, error)
     final = _end.for_caller(root, error)
     if final is error:
         raise error
     raise final from None
+
+
+def _left_out(root: Root) -> BaseException | None:
+    """Return the mismatch of a body that ended before it came to all that is on record."""
+    left = root.unmet()
+    if left is None:
+        return None
+    try:
+        root.differs("(end)", left, "nothing: it ended before that call")
+    except BaseException as found:
+        return found
+    return None
+
+
+async def _could_not_save(
+    workflow: Pregel, flow: Flow, start: Start | None, worse: BaseException, error: BaseException | None
+) -> NoReturn:
+    """Raise what kept the end of an attempt from being written down."""
+    if start is not None:
+        _lose(start)
+    await _told(workflow, flow, None, worse)
+    cause = error if worse is not error and not isinstance(error, GraphInterrupt) else None
+    raise _end.for_caller(flow.root, worse) from cause
 
 
 def _judge(root: Root, error: BaseException | None) -> BaseException | None:

@@ -13,13 +13,18 @@ INJECTED = frozenset(("config", "store", "writer", "runtime", "previous"))
 _ANNOTATED = {"config": "RunnableConfig", "store": "BaseStore", "writer": "StreamWriter", "runtime": "Runtime"}
 
 
+def _call_of(thing: Any) -> Any:
+    """Return the method that calling an object runs."""
+    return getattr(type(thing), "__call__", None)  # noqa: B004 - the method itself is wanted
+
+
 def is_async(function: Any) -> bool:
     """Say whether calling this gives a coroutine."""
     while hasattr(function, "func"):  # functools.partial
         function = function.func
     code = getattr(function, "__code__", None)
     if code is None:
-        code = getattr(getattr(type(function), "__call__", None), "__code__", None)
+        code = getattr(_call_of(function), "__code__", None)
         if hasattr(function, "__func__"):
             code = getattr(function.__func__, "__code__", None)
     return bool(code is not None and code.co_flags & 0x180)  # CO_COROUTINE | CO_ITERABLE_COROUTINE
@@ -38,7 +43,7 @@ def injected(function: Any, *, anywhere: bool = False) -> frozenset[str]:
     plain = getattr(function, "__func__", function)
     code = getattr(plain, "__code__", None)
     if code is None:
-        plain = getattr(type(function), "__call__", None)
+        plain = _call_of(function)
         code = getattr(plain, "__code__", None)
         if code is None:
             return frozenset()
@@ -69,11 +74,26 @@ class View(Protocol):
 class Spec:
     """A durable unit.
 
-    match: what must be as recorded: "args" (name and arguments), "name", or "place" (the name; arguments are not even looked
-    at). hidden: for streams it is part of what called it. quiet: it has a name of its own there; who calls it sends its events. view: what observers see of its arguments and result; None for the things themselves.
+    match: what must be as recorded: "args" (name and arguments), "name", or "place" (the name; arguments are not
+    even looked
+    at). hidden: for streams it is part of what called it. quiet: it has a name of its own there; who calls it sends
+    its events. view: what observers see of its arguments and result; None for the things themselves.
     """
 
-    __slots__ = ("cache", "fn", "hidden", "identity", "inject", "is_async", "match", "name", "quiet", "retry", "timeout", "view")
+    __slots__ = (
+        "cache",
+        "fn",
+        "hidden",
+        "identity",
+        "inject",
+        "is_async",
+        "match",
+        "name",
+        "quiet",
+        "retry",
+        "timeout",
+        "view",
+    )
 
     def __init__(
         self,

@@ -6,7 +6,7 @@ import time
 from typing import TYPE_CHECKING, Any
 
 from clew._ids import sortable_id
-from clew.checkpoint import _records as R  # noqa: N812 - a vocabulary
+from clew.checkpoint import _records as R
 from clew.checkpoint._io import Awaiting, Blocking
 from clew.checkpoint._journal import IDLE, Batch, Busy, Place, Row, live, new_owner
 from clew.checkpoint._views import config_of, metadata_of, records_of
@@ -132,7 +132,9 @@ async def update(workflow: Pregel, reader: Reader, config: Any, values: Any, as_
         try:
             place = await io.acquire(thread_id, ns, owner, workflow.lease)
         except Busy:
-            raise ThreadBusyError(f"thread {thread_id!r} has a run in progress; its state can be changed when that ends") from None
+            raise ThreadBusyError(
+                f"thread {thread_id!r} has a run in progress; its state can be changed when that ends"
+            ) from None
         state = (place.state, place.name, place.info)
         try:
             head, bodies = place.head, place.records
@@ -146,7 +148,9 @@ async def update(workflow: Pregel, reader: Reader, config: Any, values: Any, as_
             known = Known(records_of(codec, thread_id, bodies))
             if workflow.refuses_input and body is not None and not forks and workflow.is_open(body) and known.waiting():
                 asked = codec.decode(known.waiting()[0].value)
-                raise PendingInterruptError(f"thread {thread_id!r} waits for an answer to {asked!r}: answer it or cancel it first")
+                raise PendingInterruptError(
+                    f"thread {thread_id!r} waits for an answer to {asked!r}: answer it or cancel it first"
+                )
             held = Values(io, codec, place)
             refs, rows, private = await workflow.updated(held, body, known, values, as_node, forks=forks)
             new = R.Body(
@@ -160,5 +164,3 @@ async def update(workflow: Pregel, reader: Reader, config: Any, values: Any, as_
     finally:
         live.discard(owner)
     return config_of(thread_id, ns, row.id)
-
-

@@ -21,7 +21,9 @@ class Sink:
 
     __slots__ = ("_readers", "custom", "deep", "modes", "put", "tasks")
 
-    def __init__(self, modes: Sequence[str], put: Callable[[tuple[tuple[str, ...], str, Any]], None], *, deep: bool = False) -> None:
+    def __init__(
+        self, modes: Sequence[str], put: Callable[[tuple[tuple[str, ...], str, Any]], None], *, deep: bool = False
+    ) -> None:
         for mode in modes:
             if mode not in MODES:
                 raise ValueError(f"there is no stream mode {mode!r}; the modes are {', '.join(MODES)}")
@@ -54,7 +56,15 @@ class Sink:
                 data["__metadata__"] = {"cached": True}
             self.emit("updates", data, namespace)
 
-    def started(self, task_id: str, name: str, input: Any, namespace: tuple[str, ...], triggers: Sequence[str] = (), step: int = 0) -> None:
+    def started(
+        self,
+        task_id: str,
+        name: str,
+        input: Any,
+        namespace: tuple[str, ...],
+        triggers: Sequence[str] = (),
+        step: int = 0,
+    ) -> None:
         """Tell that a task began."""
         if self.tasks:
             payload = {"id": task_id, "name": name, "input": input, "triggers": list(triggers)}

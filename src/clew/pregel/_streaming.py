@@ -21,7 +21,9 @@ if TYPE_CHECKING:
 _END = object()
 
 
-def _prepare(workflow: Pregel, put: Any, stream_mode: Any, subgraphs: bool, version: str, more: dict[str, Any]) -> tuple[Options, Shape]:
+def _prepare(
+    workflow: Pregel, put: Any, stream_mode: Any, subgraphs: bool, version: str, more: dict[str, Any]
+) -> tuple[Options, Shape]:
     from clew.pregel._pregel import Options
 
     mode = workflow.default_mode if stream_mode is None else stream_mode

@@ -7,7 +7,7 @@ import weakref
 from typing import TYPE_CHECKING, Any
 
 from clew.checkpoint import _delta
-from clew.checkpoint import _records as R  # noqa: N812 - a vocabulary
+from clew.checkpoint import _records as R
 from clew.checkpoint._views import INLINE
 
 if TYPE_CHECKING:
@@ -119,7 +119,9 @@ class _Recent:
             return None
         return found[1], found[2], found[3]
 
-    def put(self, place: Place, journal: Any, ref: tuple[int, int, bool], value: tuple[bytes | bytearray, int, int]) -> None:
+    def put(
+        self, place: Place, journal: Any, ref: tuple[int, int, bool], value: tuple[bytes | bytearray, int, int]
+    ) -> None:
         """Keep a value in place of an older one of its chain."""
         key = (id(journal), place.thread_id, place.ns, ref[0])
         older = self._kept.pop(key, None)

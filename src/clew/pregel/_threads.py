@@ -7,7 +7,7 @@ import time
 from typing import TYPE_CHECKING, Any
 
 from clew._ids import new_id, sortable_id
-from clew.checkpoint import _records as R  # noqa: N812 - a vocabulary
+from clew.checkpoint import _records as R
 from clew.checkpoint._journal import IDLE, RUNNING, Batch, Place, Row, live, may_take, new_owner
 from clew.checkpoint._views import records_of
 from clew.checkpoint.base import get_checkpoint_id
@@ -49,7 +49,9 @@ async def cancel(workflow: Pregel, reader: Reader, config: Any) -> bool:
             await io.commit(place, Batch(state=(IDLE, place.name, b""), release=True))
             return False
         end = codec.seal(thread_id, R.pack(R.End("cancelled", time.time())))
-        await io.commit(place, Batch(records=((head.id, -1, end),), state=(IDLE, place.name or workflow.name, b""), release=True))
+        await io.commit(
+            place, Batch(records=((head.id, -1, end),), state=(IDLE, place.name or workflow.name, b""), release=True)
+        )
     finally:
         live.discard(owner)
     return True
@@ -79,7 +81,12 @@ async def fork(
     thread_id, ns = thread_of(config)
     io, codec = reader.io, reader.codec
     place = await io.load(thread_id, ns, get_checkpoint_id(config))
-    if place is not None and place.head is not None and body_of(codec, thread_id, place.head).source == "loop" and place.head.parent:
+    if (
+        place is not None
+        and place.head is not None
+        and body_of(codec, thread_id, place.head).source == "loop"
+        and place.head.parent
+    ):
         place = await io.load(thread_id, ns, place.head.parent)
     if place is None or place.head is None:
         raise EmptyInputError(f"thread {thread_id!r} has no run to fork")
@@ -113,7 +120,9 @@ async def fork(
         records=[(row_id, n, codec.seal(new_thread, R.pack(one))) for n, one in enumerate(records)],
         state=(IDLE, workflow.name, b""),
     ))  # fmt: skip
-    configurable = {k: v for k, v in (config.get("configurable") or {}).items() if k not in ("checkpoint_id", "idempotency_key")}
+    configurable = {
+        k: v for k, v in (config.get("configurable") or {}).items() if k not in ("checkpoint_id", "idempotency_key")
+    }
     return {**config, "configurable": {**configurable, "thread_id": new_thread}}
 
 

@@ -41,7 +41,9 @@ class Watch:
         if root.manager is None:
             return None
         parent = frame.parent
-        manager = (parent.run_manager if parent is not None and parent.run_manager is not None else root.manager).get_child()
+        manager = (
+            parent.run_manager if parent is not None and parent.run_manager is not None else root.manager
+        ).get_child()
         given = self._input()
         started = manager.on_chain_start(None, given, name=spec.name)
         if hasattr(started, "__await__"):

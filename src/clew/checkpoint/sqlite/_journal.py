@@ -29,12 +29,14 @@ SCHEMA = (
         expires REAL NOT NULL, state INTEGER NOT NULL, name TEXT NOT NULL, info BLOB NOT NULL, head INTEGER,
         changed REAL NOT NULL, UNIQUE (thread_id, ns))""",
     """CREATE TABLE IF NOT EXISTS clew_checkpoints (
-        c INTEGER PRIMARY KEY, p INTEGER NOT NULL, id BLOB NOT NULL, parent BLOB, body BLOB NOT NULL, UNIQUE (p, id))""",
+        c INTEGER PRIMARY KEY, p INTEGER NOT NULL, id BLOB NOT NULL, parent BLOB, body BLOB NOT NULL, UNIQUE (p,
+        id))""",
     "CREATE TABLE IF NOT EXISTS clew_records (r INTEGER PRIMARY KEY, body BLOB NOT NULL)",
     """CREATE TABLE IF NOT EXISTS clew_values (
         v INTEGER PRIMARY KEY, p INTEGER NOT NULL, chain INTEGER NOT NULL, n INTEGER NOT NULL, body BLOB NOT NULL,
         UNIQUE (p, chain, n))""",
-    "CREATE TABLE IF NOT EXISTS clew_notes (p INTEGER, key TEXT, body BLOB NOT NULL, PRIMARY KEY (p, key)) WITHOUT ROWID",
+    """CREATE TABLE IF NOT EXISTS clew_notes (
+        p INTEGER, key TEXT, body BLOB NOT NULL, PRIMARY KEY (p, key)) WITHOUT ROWID""",
 )
 PLACE = "p, thread_id, ns, token, owner, expires, state, name, info, head, changed"
 _generation = 0
@@ -230,49 +232,19 @@ class SqliteJournal:
             found = connection.execute("SELECT token FROM clew_places WHERE p = ?", (p,)).fetchone()
             if found is None or found[0] != place.token:
                 raise Fenced
+        for dropped in batch.drops:
+            self._drop(connection, key, dropped)
         sets: list[str] = []
         arguments: list[Any] = []
-        for dropped in batch.drops:
-            c = self._checkpoint(connection, key, dropped)
-            if c is not None:
-                connection.execute("DELETE FROM clew_records WHERE r BETWEEN ? AND ?", _span(c))
-                connection.execute("DELETE FROM clew_checkpoints WHERE c = ?", (c,))
-                key.next.pop(c, None)
-                key.checkpoints.pop(dropped, None)
         if batch.checkpoint is not None:
-            row = batch.checkpoint
-            c = connection.execute(
-                "INSERT INTO clew_checkpoints (p, id, parent, body) VALUES (?, ?, ?, ?) "
-                "ON CONFLICT (p, id) DO UPDATE SET parent = excluded.parent, body = excluded.body RETURNING c",
-                (p, _id(row.id), _id(row.parent), row.body),
-            ).fetchone()[0]
-            key.checkpoints[row.id] = c
-            key.next.setdefault(c, c << _SHIFT)
             sets.append("head = ?")
-            arguments.append(c)
+            arguments.append(self._add(connection, key, batch.checkpoint))
         if batch.head is not None:
             sets.append("head = ?")
             arguments.append(self._checkpoint(connection, key, batch.head) if batch.head else None)
         for checkpoint_id, _, body in batch.records:
-            c = self._checkpoint(connection, key, checkpoint_id)
-            if c is None:
-                raise StorageError(f"there is no checkpoint {checkpoint_id!r} to write beside", backend="sqlite")
-            r = key.next.get(c) if place.token else None
-            if r is None:
-                last = connection.execute("SELECT max(r) FROM clew_records WHERE r BETWEEN ? AND ?", _span(c)).fetchone()[0]
-                r = c << _SHIFT if last is None else last + 1
-            connection.execute("INSERT INTO clew_records VALUES (?, ?)", (r, body))
-            key.next[c] = r + 1
-        for chain, n, body in batch.values:
-            if n < 0:
-                connection.execute("DELETE FROM clew_values WHERE p = ? AND chain = ?", (p, chain))
-            else:
-                connection.execute("INSERT OR REPLACE INTO clew_values (p, chain, n, body) VALUES (?, ?, ?, ?)", (p, chain, n, body))
-        for name, body in batch.notes:
-            if body is None:
-                connection.execute("DELETE FROM clew_notes WHERE p = ? AND key = ?", (p, name))
-            else:
-                connection.execute("INSERT OR REPLACE INTO clew_notes VALUES (?, ?, ?)", (p, name, body))
+            self._record(connection, key, checkpoint_id, body, fenced=bool(place.token))
+        self._values_and_notes(connection, p, batch)
         if batch.state is not None:
             sets.append("state = ?, name = ?, info = ?, changed = ?")
             arguments += [*batch.state, time.time()]
@@ -281,9 +253,60 @@ class SqliteJournal:
         if sets:
             connection.execute(f"UPDATE clew_places SET {', '.join(sets)} WHERE p = ?", (*arguments, p))
 
+    def _drop(self, connection: sqlite3.Connection, key: _Key, checkpoint_id: str) -> None:
+        c = self._checkpoint(connection, key, checkpoint_id)
+        if c is not None:
+            connection.execute("DELETE FROM clew_records WHERE r BETWEEN ? AND ?", _span(c))
+            connection.execute("DELETE FROM clew_checkpoints WHERE c = ?", (c,))
+            key.next.pop(c, None)
+            key.checkpoints.pop(checkpoint_id, None)
+
+    @staticmethod
+    def _add(connection: sqlite3.Connection, key: _Key, row: Row) -> int:
+        """Write a checkpoint; the same id again replaces it. Returns its number."""
+        c = connection.execute(
+            "INSERT INTO clew_checkpoints (p, id, parent, body) VALUES (?, ?, ?, ?) "
+            "ON CONFLICT (p, id) DO UPDATE SET parent = excluded.parent, body = excluded.body RETURNING c",
+            (key.p, _id(row.id), _id(row.parent), row.body),
+        ).fetchone()[0]
+        key.checkpoints[row.id] = c
+        key.next.setdefault(c, c << _SHIFT)
+        return c
+
+    def _record(
+        self, connection: sqlite3.Connection, key: _Key, checkpoint_id: str, body: bytes, *, fenced: bool
+    ) -> None:
+        """Write a record after the last one; without a fence somebody else may have written meanwhile."""
+        c = self._checkpoint(connection, key, checkpoint_id)
+        if c is None:
+            raise StorageError(f"there is no checkpoint {checkpoint_id!r} to write beside", backend="sqlite")
+        r = key.next.get(c) if fenced else None
+        if r is None:
+            last = connection.execute("SELECT max(r) FROM clew_records WHERE r BETWEEN ? AND ?", _span(c)).fetchone()[0]
+            r = c << _SHIFT if last is None else last + 1
+        connection.execute("INSERT INTO clew_records VALUES (?, ?)", (r, body))
+        key.next[c] = r + 1
+
+    @staticmethod
+    def _values_and_notes(connection: sqlite3.Connection, p: int, batch: Batch) -> None:
+        for chain, n, body in batch.values:
+            if n < 0:
+                connection.execute("DELETE FROM clew_values WHERE p = ? AND chain = ?", (p, chain))
+            else:
+                connection.execute(
+                    "INSERT OR REPLACE INTO clew_values (p, chain, n, body) VALUES (?, ?, ?, ?)", (p, chain, n, body)
+                )
+        for name, note in batch.notes:
+            if note is None:
+                connection.execute("DELETE FROM clew_notes WHERE p = ? AND key = ?", (p, name))
+            else:
+                connection.execute("INSERT OR REPLACE INTO clew_notes VALUES (?, ?, ?)", (p, name, note))
+
     @staticmethod
     def _place(connection: sqlite3.Connection, thread_id: str, ns: str) -> int:
-        found = connection.execute("SELECT p FROM clew_places WHERE thread_id = ? AND ns = ?", (thread_id, ns)).fetchone()
+        found = connection.execute(
+            "SELECT p FROM clew_places WHERE thread_id = ? AND ns = ?", (thread_id, ns)
+        ).fetchone()
         if found is not None:
             return found[0]
         return connection.execute(
@@ -383,14 +406,19 @@ class SqliteJournal:
                     "SELECT c, id, parent, body FROM clew_checkpoints WHERE p = ? ORDER BY c", (p,)
                 ).fetchall():
                     copied = connection.execute(
-                        "INSERT INTO clew_checkpoints (p, id, parent, body) VALUES (?, ?, ?, ?)", (new, one, parent, body)
+                        "INSERT INTO clew_checkpoints (p, id, parent, body) VALUES (?, ?, ?, ?)",
+                        (new, one, parent, body),
                     ).lastrowid
                     numbers[c] = copied
                     offset = ((copied or 0) - c) << _SHIFT
                     connection.execute(
-                        "INSERT INTO clew_records SELECT r + ?, body FROM clew_records WHERE r BETWEEN ? AND ?", (offset, *_span(c))
+                        "INSERT INTO clew_records SELECT r + ?, body FROM clew_records WHERE r BETWEEN ? AND ?",
+                        (offset, *_span(c)),
                     )
-                connection.execute("INSERT INTO clew_values (p, chain, n, body) SELECT ?, chain, n, body FROM clew_values WHERE p = ?", (new, p))
+                connection.execute(
+                    "INSERT INTO clew_values (p, chain, n, body) SELECT ?, chain, n, body FROM clew_values WHERE p = ?",
+                    (new, p),
+                )
                 connection.execute("INSERT INTO clew_notes SELECT ?, key, body FROM clew_notes WHERE p = ?", (new, p))
                 connection.execute(
                     "UPDATE clew_places SET state = ?, name = ?, info = ?, head = ? WHERE p = ?",
@@ -409,7 +437,9 @@ class SqliteJournal:
         place.changed = changed
         found = None
         if head is not None:
-            found = connection.execute("SELECT c, id, parent, body FROM clew_checkpoints WHERE c = ?", (head,)).fetchone()
+            found = connection.execute(
+                "SELECT c, id, parent, body FROM clew_checkpoints WHERE c = ?", (head,)
+            ).fetchone()
             if found is not None:
                 place.latest = _text(found[1])
         if checkpoint_id is not None and checkpoint_id != place.latest:
@@ -420,7 +450,9 @@ class SqliteJournal:
             c, one, parent, body = found
             place.head = Row(_text(one) or "", _text(parent), body)
             key.checkpoints[place.head.id] = c
-            rows = connection.execute("SELECT r, body FROM clew_records WHERE r BETWEEN ? AND ? ORDER BY r", _span(c)).fetchall()
+            rows = connection.execute(
+                "SELECT r, body FROM clew_records WHERE r BETWEEN ? AND ? ORDER BY r", _span(c)
+            ).fetchall()
             place.records = [body for _, body in rows]
             key.next[c] = rows[-1][0] + 1 if rows else c << _SHIFT
         return place
@@ -468,7 +500,9 @@ class SqliteJournal:
                 f"WHERE {' AND '.join(where)} ORDER BY id DESC LIMIT ?",
                 (*arguments, -1 if limit is None else limit),
             )
-            return [(thread, space, Row(_text(one) or "", _text(parent), body)) for thread, space, one, parent, body in rows]
+            return [
+                (thread, space, Row(_text(one) or "", _text(parent), body)) for thread, space, one, parent, body in rows
+            ]
 
         return self._reading(read)
 
