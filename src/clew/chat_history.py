@@ -45,6 +45,10 @@ class BaseChatMessageHistory(ABC):
 
     # -- reading --------------------------------------------------------------------------------------
 
+    def get_messages(self) -> list[BaseMessage]:
+        """Return all messages, oldest first; the same as `messages`."""
+        return self.messages
+
     async def aget_messages(self) -> list[BaseMessage]:
         """Return all messages, oldest first."""
         return await in_thread(lambda: self.messages)

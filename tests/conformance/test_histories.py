@@ -166,9 +166,7 @@ class TestMongo(HistoryConformance):
             return lambda session_id: MongoDBChatMessageHistory(url, session_id, collection_name=collection)
         mongomock = pytest.importorskip("mongomock", reason="needs: pip install mongomock pymongo")
         client = mongomock.MongoClient()
-        return lambda session_id: MongoDBChatMessageHistory(
-            None, session_id, collection_name=collection, client=client
-        )
+        return lambda session_id: MongoDBChatMessageHistory(None, session_id, collection_name=collection, client=client)
 
 
 class TestFirestore(HistoryConformance):

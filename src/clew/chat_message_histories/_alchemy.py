@@ -7,13 +7,13 @@ first. A connection that the server closed meanwhile is replaced before it is us
 
 from __future__ import annotations
 
-import functools
 import threading
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
 from clew._lazy import need
 from clew.chat_message_histories._codec import bound_text
+from clew.chat_message_histories._shared import shared
 from clew.errors import StorageError
 
 if TYPE_CHECKING:
@@ -25,14 +25,16 @@ _made: WeakKeyDictionary[Any, set[str]] = WeakKeyDictionary()  # the tables that
 _LOCK = "SELECT pg_advisory_xact_lock(hashtextextended(:session, 0))"
 
 
-@functools.lru_cache(maxsize=64)
-def _engine(url: str, asynchronous: bool, options: tuple[tuple[str, Any], ...]) -> Any:
+def _engine(url: str, asynchronous: bool, options: dict[str, Any]) -> Any:
     """Return the one engine of a URL: it holds the pool of connections."""
     if asynchronous:
-        return need("sqlalchemy.ext.asyncio", "sql", "SQLChatMessageHistory").create_async_engine(
-            url, pool_pre_ping=True, **dict(options)
-        )
-    return need("sqlalchemy", "sql", "SQLChatMessageHistory").create_engine(url, pool_pre_ping=True, **dict(options))
+        make = need("sqlalchemy.ext.asyncio", "sql", "SQLChatMessageHistory").create_async_engine
+        close: Callable[[Any], Any] = lambda engine: engine.sync_engine.dispose(close=False)  # noqa: E731
+    else:
+        make = need("sqlalchemy", "sql", "SQLChatMessageHistory").create_engine
+        close = lambda engine: engine.dispose()  # noqa: E731
+    key = ("sql", url, asynchronous, repr(sorted(options.items())))
+    return shared(key, lambda: make(url, **{"pool_pre_ping": True, **options}), close)
 
 
 class AlchemyTable:
@@ -47,7 +49,7 @@ class AlchemyTable:
         self._sa = need("sqlalchemy", "sql", "SQLChatMessageHistory")
         with _guard:
             self.engine = (
-                _engine(connection, asynchronous, tuple(sorted((options or {}).items())))
+                _engine(connection, asynchronous, options or {})
                 if isinstance(connection, str)
                 else connection
             )

@@ -7,7 +7,6 @@ is tried: that is the order. A write that is bigger than an item may be puts its
 from __future__ import annotations
 
 import contextlib
-import functools
 import hashlib
 import json
 from typing import TYPE_CHECKING, Any
@@ -18,6 +17,7 @@ from clew._lazy import need
 from clew.chat_message_histories._codec import bound_text
 from clew.chat_message_histories._loops import loop_client
 from clew.chat_message_histories._rows import RowHistory
+from clew.chat_message_histories._shared import shared
 from clew.errors import StorageError
 
 if TYPE_CHECKING:
@@ -44,11 +44,11 @@ def _arguments(endpoint: str, credential: Any, connection_string: str | None, mo
     return {"url": endpoint, "credential": credential, **more}
 
 
-@functools.lru_cache(maxsize=16)
 def _client(key: tuple[Any, ...]) -> Any:
     endpoint, credential, connection_string, more = key
-    module = need("azure.cosmos", "cosmos", _WHAT)
-    return module.CosmosClient(**_arguments(endpoint, credential, connection_string, dict(more)))
+    make = need("azure.cosmos", "cosmos", _WHAT).CosmosClient
+    arguments = _arguments(endpoint, credential, connection_string, dict(more))
+    return shared(("cosmos", *key), lambda: make(**arguments), lambda client: client.__exit__(None, None, None))
 
 
 async def _aclient(key: tuple[Any, ...]) -> Any:

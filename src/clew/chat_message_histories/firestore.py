@@ -6,7 +6,6 @@ an id that grows with time. A write that is bigger than a document puts its text
 
 from __future__ import annotations
 
-import functools
 import os
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +15,7 @@ from clew.chat_message_histories._codec import bound_text
 from clew.chat_message_histories._firestore_docs import PARTS, WRITES, document_id, documents, part_id, rows_of
 from clew.chat_message_histories._loops import loop_client
 from clew.chat_message_histories._rows import RowHistory
+from clew.chat_message_histories._shared import shared
 from clew.errors import StorageError
 
 if TYPE_CHECKING:
@@ -36,10 +36,8 @@ def _place() -> tuple[str | None, str | None]:
     return os.environ.get("FIRESTORE_EMULATOR_HOST"), os.environ.get("GOOGLE_CLOUD_PROJECT")
 
 
-@functools.lru_cache(maxsize=16)
-def _client(place: tuple[str | None, str | None]) -> Any:
-    del place  # the key: the client reads the same variables
-    return _module().Client()
+def _client() -> Any:
+    return shared(("firestore", *_place()), lambda: _module().Client(), lambda client: client.close())
 
 
 class FirestoreChatMessageHistory(RowHistory):
@@ -65,7 +63,7 @@ class FirestoreChatMessageHistory(RowHistory):
         return client.collection(self.collection_name).document(document_id(self.session_id))
 
     def _own(self) -> Any:
-        return self._given if self._given is not None else _client(_place())
+        return self._given if self._given is not None else _client()
 
     def _read(self, *, last: int | None = None, after: int = 0) -> Sequence[str | bytes]:
         def work() -> list[str]:

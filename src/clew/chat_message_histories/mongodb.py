@@ -7,7 +7,6 @@ server's. A write that a crash cut in the middle is incomplete, and reading pass
 
 from __future__ import annotations
 
-import functools
 import threading
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
@@ -16,6 +15,7 @@ from clew._lazy import need
 from clew.chat_message_histories._codec import bound_text
 from clew.chat_message_histories._loops import loop_client
 from clew.chat_message_histories._rows import RowHistory
+from clew.chat_message_histories._shared import shared
 from clew.errors import StorageError
 
 if TYPE_CHECKING:
@@ -34,10 +34,10 @@ _indexed: WeakKeyDictionary[Any, set[tuple[str, ...]]] = WeakKeyDictionary()  # 
 _indexing = threading.Lock()
 
 
-@functools.lru_cache(maxsize=64)
 def _client(url: str) -> Any:
     """Return the one client of a URL: it holds the pool of connections."""
-    return need("pymongo", "mongodb", _WHAT).MongoClient(url)
+    make = need("pymongo", "mongodb", _WHAT).MongoClient
+    return shared(("mongodb", url), lambda: make(url), lambda client: client.close())
 
 
 class MongoDBChatMessageHistory(RowHistory):

@@ -16,6 +16,7 @@ from clew._postgres import AsyncPool, Pool, amigrate, migrate
 from clew.chat_message_histories._codec import bound_text
 from clew.chat_message_histories._loops import loop_client
 from clew.chat_message_histories._rows import RowHistory
+from clew.chat_message_histories._shared import shared
 from clew.chat_message_histories._tables import quoted
 
 if TYPE_CHECKING:
@@ -26,10 +27,9 @@ __all__ = ["PostgresChatMessageHistory"]
 _ready: set[tuple[str, str]] = set()
 
 
-@functools.lru_cache(maxsize=64)
 def _pool(conninfo: str) -> Pool:
     """Return the one pool of a database."""
-    return Pool(conninfo)
+    return shared(("postgres", conninfo), lambda: Pool(conninfo), lambda pool: pool.close())
 
 
 class _Statements:

@@ -7,13 +7,13 @@ noticed when it is taken from the pool, and replaced.
 
 from __future__ import annotations
 
-import functools
 from typing import TYPE_CHECKING, Any
 
 from clew._lazy import need
 from clew._redis import fail
 from clew.chat_message_histories._loops import loop_client
 from clew.chat_message_histories._rows import RowHistory
+from clew.chat_message_histories._shared import shared
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -41,11 +41,11 @@ def _options(retry: Any, backoff: Any) -> dict[str, Any]:
     return {"retry": retry.Retry(backoff.NoBackoff(), 0), "health_check_interval": _IDLE, "socket_keepalive": True}
 
 
-@functools.lru_cache(maxsize=64)
 def _client(url: str) -> Any:
     """Return the one client of a URL: it holds the pool of connections."""
     redis = need("redis", "redis", _WHAT)
-    return redis.Redis.from_url(url, **_options(need("redis.retry", "redis", _WHAT), need("redis.backoff", "redis", _WHAT)))
+    options = _options(need("redis.retry", "redis", _WHAT), need("redis.backoff", "redis", _WHAT))
+    return shared(("redis", url), lambda: redis.Redis.from_url(url, **options), lambda client: client.close())
 
 
 def _aclient(url: str) -> Any:

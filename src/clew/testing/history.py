@@ -77,7 +77,7 @@ def together(count: int, work: Callable[[int], Any]) -> None:
         try:
             start.wait()
             work(number)
-        except BaseException as error:  # noqa: BLE001 - handed on below
+        except BaseException as error:
             errors.append(error)
 
     threads = [threading.Thread(target=run, args=(n,), daemon=True) for n in range(count)]

@@ -6,7 +6,6 @@ segmented first, so Chinese is found as well; metadata in jsonb with every key a
 
 from __future__ import annotations
 
-import functools
 import json
 from typing import TYPE_CHECKING, Any, Self
 
@@ -25,11 +24,6 @@ if TYPE_CHECKING:
     from clew.embeddings import Embeddings
 
 __all__ = ["PGVectorStore"]
-
-
-@functools.lru_cache(maxsize=16)
-def _pool(conninfo: str) -> Pool:
-    return Pool(conninfo)
 
 
 class PGVectorStore(VectorStore):
@@ -58,6 +52,11 @@ class PGVectorStore(VectorStore):
         self._dimensions = dimensions
         self._index = index
         self._ready = False
+        self._kept = Pool(connection)
+
+    def close(self) -> None:
+        """Close the connections."""
+        self._kept.close()
 
     @property
     def embeddings(self) -> Embeddings:
@@ -65,7 +64,7 @@ class PGVectorStore(VectorStore):
         return self._embedding
 
     def _pool(self) -> Pool:
-        pool = _pool(self._connection)
+        pool = self._kept
         if not self._ready:
             size = self._dimensions or len(self._embedding.embed_query("dimensions"))
             table = self._t
