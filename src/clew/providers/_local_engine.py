@@ -220,8 +220,11 @@ def _after_fork() -> None:
 
 
 def _half_the_cores() -> int:
-    """Threads of the engine wait for each other after every layer, spinning: one that has to share its core with
-    another program holds up all of them (measured on two busy cores: 1 token/s with two threads, 15 with one)."""
+    """Return how many threads an engine gets.
+
+    They wait for each other after every layer, spinning: one that has to share its core with another program holds up
+    all of them (measured on two busy cores: 1 token/s with two threads, 15 with one).
+    """
     affinity = getattr(os, "sched_getaffinity", None)
     return min(8, max(1, (len(affinity(0)) if affinity else (os.cpu_count() or 1)) // 2))
 
