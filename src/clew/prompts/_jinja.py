@@ -98,4 +98,5 @@ def _environment() -> Any:
                 raise ValueError(f"{operator} makes too much in a template")
             return base.call_binop(self, context, operator, left, right)
 
-    return Environment(autoescape=False)
+    jinja2: Any = need("jinja2", "jinja2", "template_format='jinja2'")
+    return Environment(autoescape=False, loader=jinja2.DictLoader({}))

@@ -41,7 +41,7 @@ def test_text_and_metadata_of_chunks():
     )
 
 
-@pytest.mark.parametrize("add", [lambda a, b: a + b, lambda a, b: add_ai_message_chunks(a, b), lambda a, b: a + [b]])
+@pytest.mark.parametrize("add", [lambda a, b: a + b, lambda a, b: add_ai_message_chunks(a, b), lambda a, b: [*a, b]])
 def test_case_001_running_totals_keep_the_last_value(add):
     later = {"input_tokens": 713, "output_tokens": 2, "total_tokens": 715}
     whole = add(

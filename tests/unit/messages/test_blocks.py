@@ -41,38 +41,132 @@ def test_standard_blocks_stay_as_they_are(block):
     "block, standard",
     [
         # OpenAI, chat completions
-        ({"type": "image_url", "image_url": {"url": "data:image/png;base64,AAAA", "detail": "low"}}, {"type": "image", "base64": "AAAA", "mime_type": "image/png", "extras": {"detail": "low"}}),
+        (
+            {"type": "image_url", "image_url": {"url": "data:image/png;base64,AAAA", "detail": "low"}},
+            {"type": "image", "base64": "AAAA", "mime_type": "image/png", "extras": {"detail": "low"}},
+        ),
         ({"type": "image_url", "image_url": "https://x/y.png"}, {"type": "image", "url": "https://x/y.png"}),
-        ({"type": "input_audio", "input_audio": {"data": "AAAA", "format": "mp3"}}, {"type": "audio", "base64": "AAAA", "mime_type": "audio/mpeg"}),
-        ({"type": "file", "file": {"file_data": "data:application/pdf;base64,AAAA", "filename": "a.pdf"}}, {"type": "file", "base64": "AAAA", "mime_type": "application/pdf", "extras": {"filename": "a.pdf"}}),
+        (
+            {"type": "input_audio", "input_audio": {"data": "AAAA", "format": "mp3"}},
+            {"type": "audio", "base64": "AAAA", "mime_type": "audio/mpeg"},
+        ),
+        (
+            {"type": "file", "file": {"file_data": "data:application/pdf;base64,AAAA", "filename": "a.pdf"}},
+            {"type": "file", "base64": "AAAA", "mime_type": "application/pdf", "extras": {"filename": "a.pdf"}},
+        ),
         ({"type": "file", "file": {"file_id": "f1"}}, {"type": "file", "file_id": "f1"}),
         # OpenAI, responses
-        ({"type": "output_text", "text": "x", "annotations": [{"type": "url_citation", "url": "u", "title": "t", "start_index": 0, "end_index": 1}]}, {"type": "text", "text": "x", "annotations": [{"type": "citation", "url": "u", "title": "t", "start_index": 0, "end_index": 1}]}),
-        ({"type": "reasoning", "id": "rs_1", "summary": [{"type": "summary_text", "text": "a"}, {"type": "summary_text", "text": "b"}], "encrypted_content": "E"}, {"type": "reasoning", "reasoning": "a\n\nb", "id": "rs_1", "extras": {"encrypted_content": "E"}}),
-        ({"type": "function_call", "name": "f", "arguments": '{"a": 1}', "call_id": "c1", "id": "fc_1"}, {"type": "tool_call", "name": "f", "args": {"a": 1}, "id": "c1", "extras": {"item_id": "fc_1"}}),
+        (
+            {
+                "type": "output_text",
+                "text": "x",
+                "annotations": [{"type": "url_citation", "url": "u", "title": "t", "start_index": 0, "end_index": 1}],
+            },
+            {
+                "type": "text",
+                "text": "x",
+                "annotations": [{"type": "citation", "url": "u", "title": "t", "start_index": 0, "end_index": 1}],
+            },
+        ),
+        (
+            {
+                "type": "reasoning",
+                "id": "rs_1",
+                "summary": [{"type": "summary_text", "text": "a"}, {"type": "summary_text", "text": "b"}],
+                "encrypted_content": "E",
+            },
+            {"type": "reasoning", "reasoning": "a\n\nb", "id": "rs_1", "extras": {"encrypted_content": "E"}},
+        ),
+        (
+            {"type": "function_call", "name": "f", "arguments": '{"a": 1}', "call_id": "c1", "id": "fc_1"},
+            {"type": "tool_call", "name": "f", "args": {"a": 1}, "id": "c1", "extras": {"item_id": "fc_1"}},
+        ),
         ({"type": "input_image", "image_url": "https://x/y.png"}, {"type": "image", "url": "https://x/y.png"}),
         ({"type": "input_file", "file_url": "https://x/a.pdf"}, {"type": "file", "url": "https://x/a.pdf"}),
         # Anthropic
-        ({"type": "thinking", "thinking": "hmm", "signature": "SIG/+=="}, {"type": "reasoning", "reasoning": "hmm", "extras": {"signature": "SIG/+=="}}),
-        ({"type": "redacted_thinking", "data": "D"}, {"type": "reasoning", "reasoning": "", "extras": {"redacted": True, "data": "D"}}),
-        ({"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "AAAA"}}, {"type": "image", "base64": "AAAA", "mime_type": "image/png"}),
-        ({"type": "document", "source": {"type": "url", "url": "https://x/a.pdf"}, "title": "t"}, {"type": "file", "url": "https://x/a.pdf", "extras": {"title": "t"}}),
-        ({"type": "document", "source": {"type": "text", "media_type": "text/plain", "data": "words"}}, {"type": "text-plain", "text": "words", "mime_type": "text/plain"}),
-        ({"type": "text", "text": "x", "citations": [{"type": "char_location", "cited_text": "c", "document_title": "d", "document_index": 0}]}, {"type": "text", "text": "x", "annotations": [{"type": "citation", "cited_text": "c", "title": "d", "extras": {"document_title": "d", "document_index": 0, "citation_type": "char_location"}}]}),
-        ({"type": "tool_use", "id": "1", "name": "f", "input": {"a": 1}}, {"type": "tool_call", "name": "f", "args": {"a": 1}, "id": "1"}),
-        ({"type": "server_tool_use", "id": "1", "name": "web_search", "input": {"query": "x"}}, {"type": "server_tool_call", "id": "1", "name": "web_search", "args": {"query": "x"}}),
-        ({"type": "web_search_tool_result", "tool_use_id": "1", "content": [{"url": "u"}]}, {"type": "server_tool_result", "tool_call_id": "1", "status": "success", "output": [{"url": "u"}], "extras": {"block_type": "web_search_tool_result"}}),
+        (
+            {"type": "thinking", "thinking": "hmm", "signature": "SIG/+=="},
+            {"type": "reasoning", "reasoning": "hmm", "extras": {"signature": "SIG/+=="}},
+        ),
+        (
+            {"type": "redacted_thinking", "data": "D"},
+            {"type": "reasoning", "reasoning": "", "extras": {"redacted": True, "data": "D"}},
+        ),
+        (
+            {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "AAAA"}},
+            {"type": "image", "base64": "AAAA", "mime_type": "image/png"},
+        ),
+        (
+            {"type": "document", "source": {"type": "url", "url": "https://x/a.pdf"}, "title": "t"},
+            {"type": "file", "url": "https://x/a.pdf", "extras": {"title": "t"}},
+        ),
+        (
+            {"type": "document", "source": {"type": "text", "media_type": "text/plain", "data": "words"}},
+            {"type": "text-plain", "text": "words", "mime_type": "text/plain"},
+        ),
+        (
+            {
+                "type": "text",
+                "text": "x",
+                "citations": [{"type": "char_location", "cited_text": "c", "document_title": "d", "document_index": 0}],
+            },
+            {
+                "type": "text",
+                "text": "x",
+                "annotations": [
+                    {
+                        "type": "citation",
+                        "cited_text": "c",
+                        "title": "d",
+                        "extras": {"document_title": "d", "document_index": 0, "citation_type": "char_location"},
+                    }
+                ],
+            },
+        ),
+        (
+            {"type": "tool_use", "id": "1", "name": "f", "input": {"a": 1}},
+            {"type": "tool_call", "name": "f", "args": {"a": 1}, "id": "1"},
+        ),
+        (
+            {"type": "server_tool_use", "id": "1", "name": "web_search", "input": {"query": "x"}},
+            {"type": "server_tool_call", "id": "1", "name": "web_search", "args": {"query": "x"}},
+        ),
+        (
+            {"type": "web_search_tool_result", "tool_use_id": "1", "content": [{"url": "u"}]},
+            {
+                "type": "server_tool_result",
+                "tool_call_id": "1",
+                "status": "success",
+                "output": [{"url": "u"}],
+                "extras": {"block_type": "web_search_tool_result"},
+            },
+        ),
         # Google
-        ({"type": "media", "mime_type": "video/mp4", "file_uri": "gs://x"}, {"type": "video", "mime_type": "video/mp4", "url": "gs://x"}),
-        ({"type": "media", "mime_type": "image/png", "data": b"\x00"}, {"type": "image", "mime_type": "image/png", "base64": "AA=="}),
+        (
+            {"type": "media", "mime_type": "video/mp4", "file_uri": "gs://x"},
+            {"type": "video", "mime_type": "video/mp4", "url": "gs://x"},
+        ),
+        (
+            {"type": "media", "mime_type": "image/png", "data": b"\x00"},
+            {"type": "image", "mime_type": "image/png", "base64": "AA=="},
+        ),
         # version 0
-        ({"type": "image", "source_type": "base64", "data": "AAAA", "mime_type": "image/png"}, {"type": "image", "base64": "AAAA", "mime_type": "image/png"}),
+        (
+            {"type": "image", "source_type": "base64", "data": "AAAA", "mime_type": "image/png"},
+            {"type": "image", "base64": "AAAA", "mime_type": "image/png"},
+        ),
         ({"type": "file", "source_type": "id", "id": "f1"}, {"type": "file", "file_id": "f1"}),
-        ({"type": "file", "source_type": "text", "text": "words", "metadata": {"title": "t"}}, {"type": "text-plain", "text": "words", "extras": {"title": "t"}}),
+        (
+            {"type": "file", "source_type": "text", "text": "words", "metadata": {"title": "t"}},
+            {"type": "text-plain", "text": "words", "extras": {"title": "t"}},
+        ),
         # unknown
-        ({"type": "holo", "data": 1, "index": 3}, {"type": "non_standard", "value": {"type": "holo", "data": 1, "index": 3}, "index": 3}),
+        (
+            {"type": "holo", "data": 1, "index": 3},
+            {"type": "non_standard", "value": {"type": "holo", "data": 1, "index": 3}, "index": 3},
+        ),
     ],
-)  # fmt: skip
+)
 def test_provider_blocks_get_their_standard_form(block, standard):
     before = copy.deepcopy(block)
     assert HumanMessage([block]).content_blocks == [standard]

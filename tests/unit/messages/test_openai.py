@@ -70,14 +70,29 @@ def test_text_formats():
     "block, expected",
     [
         ({"type": "image", "url": "https://x"}, {"type": "image_url", "image_url": {"url": "https://x"}}),
-        ({"type": "image", "base64": "AAAA", "mime_type": "image/png", "extras": {"detail": "low"}}, {"type": "image_url", "image_url": {"url": "data:image/png;base64,AAAA", "detail": "low"}}),
-        ({"type": "image", "source_type": "base64", "data": "AAAA", "mime_type": "image/png"}, {"type": "image_url", "image_url": {"url": "data:image/png;base64,AAAA"}}),
-        ({"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "AAAA"}}, {"type": "image_url", "image_url": {"url": "data:image/png;base64,AAAA"}}),
-        ({"type": "audio", "base64": "AAAA", "mime_type": "audio/mpeg"}, {"type": "input_audio", "input_audio": {"data": "AAAA", "format": "mp3"}}),
-        ({"type": "file", "base64": "AAAA", "mime_type": "application/pdf", "extras": {"filename": "a.pdf"}}, {"type": "file", "file": {"file_data": "data:application/pdf;base64,AAAA", "filename": "a.pdf"}}),
+        (
+            {"type": "image", "base64": "AAAA", "mime_type": "image/png", "extras": {"detail": "low"}},
+            {"type": "image_url", "image_url": {"url": "data:image/png;base64,AAAA", "detail": "low"}},
+        ),
+        (
+            {"type": "image", "source_type": "base64", "data": "AAAA", "mime_type": "image/png"},
+            {"type": "image_url", "image_url": {"url": "data:image/png;base64,AAAA"}},
+        ),
+        (
+            {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "AAAA"}},
+            {"type": "image_url", "image_url": {"url": "data:image/png;base64,AAAA"}},
+        ),
+        (
+            {"type": "audio", "base64": "AAAA", "mime_type": "audio/mpeg"},
+            {"type": "input_audio", "input_audio": {"data": "AAAA", "format": "mp3"}},
+        ),
+        (
+            {"type": "file", "base64": "AAAA", "mime_type": "application/pdf", "extras": {"filename": "a.pdf"}},
+            {"type": "file", "file": {"file_data": "data:application/pdf;base64,AAAA", "filename": "a.pdf"}},
+        ),
         ({"type": "file", "file_id": "f1"}, {"type": "file", "file": {"file_id": "f1"}}),
     ],
-)  # fmt: skip
+)
 def test_data_blocks(block, expected):
     assert data_block(block) == expected
     assert convert_to_openai_messages(HumanMessage([block, "x"]))["content"][0] == expected

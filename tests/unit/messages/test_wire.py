@@ -25,15 +25,26 @@ from clew.messages._wire import (
 PLAIN = [
     HumanMessage("a\x00b", id="1", name="n", model_extra={"k": 1}),
     SystemMessage([{"type": "text", "text": "x"}, "y"]),
-    AIMessage("a", tool_calls=[{"name": "f", "args": {"n": [1, None, 1.5, True]}, "id": "1"}], usage_metadata={"input_tokens": 1, "output_tokens": 1, "total_tokens": 2}),
-    AIMessage("", invalid_tool_calls=[{"name": "f", "args": "{", "id": "1", "error": "e"}], response_metadata={"m": "x"}),
+    AIMessage(
+        "a",
+        tool_calls=[{"name": "f", "args": {"n": [1, None, 1.5, True]}, "id": "1"}],
+        usage_metadata={"input_tokens": 1, "output_tokens": 1, "total_tokens": 2},
+    ),
+    AIMessage(
+        "", invalid_tool_calls=[{"name": "f", "args": "{", "id": "1", "error": "e"}], response_metadata={"m": "x"}
+    ),
     ToolMessage("t", tool_call_id="1", artifact={"rows": [b"x"]}, status="error"),
     ChatMessage("c", role="r"),
     FunctionMessage("f", name="n"),
     RemoveMessage(id="1"),
-    AIMessageChunk("c", tool_call_chunks=[{"name": "f", "args": "{}", "id": "1", "index": 0}], usage_mode="final", chunk_position="last"),
+    AIMessageChunk(
+        "c",
+        tool_call_chunks=[{"name": "f", "args": "{}", "id": "1", "index": 0}],
+        usage_mode="final",
+        chunk_position="last",
+    ),
     AIMessageChunk("a") + AIMessageChunk("b"),
-]  # fmt: skip
+]
 ODD = [
     HumanMessage("x", additional_kwargs={"day": datetime.date(2026, 1, 2)}),
     ToolMessage("x", tool_call_id="1", artifact=(1, 2)),
