@@ -22,6 +22,7 @@ Wire = AnyMessage | RemoveMessage
 _encoder = msgspec.msgpack.Encoder()
 _one = msgspec.msgpack.Decoder(Wire)
 _many = msgspec.msgpack.Decoder(list[Wire])
+_TEXT = frozenset({str})
 _SCALARS = frozenset({str, float, bool, type(None), bytes})
 _CLOSED = frozenset({"type", "name", "id", "tool_call_id", "status", "role", "chunk_position", "usage_mode"})
 _OPEN: dict[Any, tuple[str, ...]] = {
@@ -46,14 +47,22 @@ def is_plain(message: BaseMessage) -> bool:
 
 
 def _is_plain(value: Any) -> bool:
-    kind = cast("Any", type(value))
-    if kind in _SCALARS:
-        return True
-    if kind is dict:
-        return all(type(key) is str for key in value) and all(map(_is_plain, value.values()))
-    if kind is list:
-        return all(map(_is_plain, value))
-    return kind is int and -(2**63) <= value < 2**64
+    container = cast("Any", type(value))
+    items: Any = (value,)
+    if container is dict:
+        if not _TEXT.issuperset(map(type, value)):
+            return False
+        items = value.values()
+    elif container is list:
+        items = value
+    for item in items:
+        kind = cast("Any", type(item))
+        if kind is int:
+            if not -(2**63) <= item < 2**64:
+                return False
+        elif kind not in _SCALARS and (item is value or not _is_plain(item)):
+            return False
+    return True
 
 
 def encode_message(message: BaseMessage) -> bytes:
