@@ -102,7 +102,7 @@ class Awaited:
 
     @staticmethod
     async def generate(turn: Turn) -> ChatResult:
-        if turn.model.hooks.agenerates:
+        if turn.model.clew_hooks.agenerates:
             return turn.finish(await turn.agenerate())
         return turn.finish(await in_thread(turn))
 
@@ -201,7 +201,7 @@ async def _fresh(turn: Turn, face: Face) -> ChatResult:
 
 def _streams(turn: Turn, *, is_async: bool) -> bool:
     """Decide whether the provider's stream is used; the `stream` keyword is for us and goes no further."""
-    model, hooks = turn.model, turn.model.hooks
+    model, hooks = turn.model, turn.model.clew_hooks
     stream = turn.kwargs.pop("stream", None)
     if hooks.is_direct and not hooks.streams and not (is_async and hooks.astreams):
         return False

@@ -34,7 +34,7 @@ def facts_of(model: Any) -> Facts:
     if kept is not None:
         del fields[_KEPT]
         values = tuple(fields.values())
-    said = model.hooks.says_nothing
+    said = model.clew_hooks.says_nothing
     facts = Facts(
         values,
         dumpd(model),

@@ -63,7 +63,7 @@ def invoke(
         from clew.runnables._timeout import within
 
         return within(seconds, lambda: invoke(model, input, full, stop, kwargs))
-    if model.hooks.is_direct:
+    if model.clew_hooks.is_direct:
         return _only(generate(model, [messages_of(input)], _said(full, stop, kwargs)))
     prompt = model._convert_input(input)  # pyright: ignore[reportPrivateUsage] - one component
     return _only(model.generate_prompt([prompt], stop=stop, **_given(full), **kwargs))
@@ -79,7 +79,7 @@ async def ainvoke(
         from clew.runnables._timeout import awithin
 
         return await awithin(seconds, ainvoke(model, input, full, stop, kwargs))
-    if model.hooks.is_adirect:
+    if model.clew_hooks.is_adirect:
         return _only(await agenerate(model, [messages_of(input)], _said(full, stop, kwargs)))
     prompt = model._convert_input(input)  # pyright: ignore[reportPrivateUsage] - one component
     return _only(await model.agenerate_prompt([prompt], stop=stop, **_given(full), **kwargs))
@@ -201,7 +201,7 @@ def _turns(model: BaseChatModel, conversations: Any, call: Call, runs: list[Any]
 
 def _configured(kind: Any, model: BaseChatModel, call: Call, facts: Facts) -> Any:
     params: Any = facts.tracing
-    if call.stop or call.kwargs or not model.hooks.says_nothing:
+    if call.stop or call.kwargs or not model.clew_hooks.says_nothing:
         params = model._get_ls_params(stop=call.stop, **call.kwargs)  # pyright: ignore[reportPrivateUsage] - a hook
     metadata = {**call.metadata, **params} if call.metadata else params
     return kind.configure(
@@ -210,7 +210,7 @@ def _configured(kind: Any, model: BaseChatModel, call: Call, facts: Facts) -> An
 
 
 def _told(model: BaseChatModel, call: Call, facts: Facts, size: int) -> dict[str, Any]:
-    if model.hooks.says_nothing:
+    if model.clew_hooks.says_nothing:
         params = {**facts.params, "stop": call.stop, **call.kwargs}
     else:
         params = model._get_invocation_params(stop=call.stop, **call.kwargs)  # pyright: ignore[reportPrivateUsage] - a hook

@@ -78,7 +78,7 @@ class _AsyncSilent(AsyncCallbackManagerForLLMRun):
 def stream_of(turn: Turn) -> Iterator[ChatGenerationChunk]:
     """Open the model's `_stream`."""
     model = turn.model
-    if model.hooks.stream_managed:
+    if model.clew_hooks.stream_managed:
         run = blocking(turn.run)
         silent = None if run is None else run._into(_Silent)
         return model._stream(turn.messages, stop=turn.stop, run_manager=silent, **turn.kwargs)  # pyright: ignore[reportPrivateUsage] - the hook
@@ -88,9 +88,9 @@ def stream_of(turn: Turn) -> Iterator[ChatGenerationChunk]:
 def astream_of(turn: Turn) -> AsyncIterator[ChatGenerationChunk]:
     """Open the model's `_astream`, or its `_stream` in a worker thread."""
     model = turn.model
-    if not model.hooks.astreams:
+    if not model.clew_hooks.astreams:
         return threaded(turn)
-    if model.hooks.astream_managed:
+    if model.clew_hooks.astream_managed:
         silent = None if turn.run is None else turn.run._into(_AsyncSilent)
         return model._astream(turn.messages, stop=turn.stop, run_manager=silent, **turn.kwargs)  # pyright: ignore[reportPrivateUsage] - the hook
     return model._astream(turn.messages, stop=turn.stop, **turn.kwargs)  # pyright: ignore[reportPrivateUsage] - the hook

@@ -141,13 +141,13 @@ async def _answer(
 
 
 def _call(model: BaseLLM, prompts: list[str], stop: Any, run: Any, kwargs: dict[str, Any]) -> LLMResult:
-    if model.hooks.generate_managed:
+    if model.clew_hooks.generate_managed:
         return model._generate(prompts, stop=stop, run_manager=blocking(run), **kwargs)  # pyright: ignore[reportPrivateUsage] - the hook
     return model._generate(prompts, stop=stop, **kwargs)  # pyright: ignore[reportPrivateUsage] - the hook
 
 
 async def _acall(model: BaseLLM, prompts: list[str], stop: Any, run: Any, kwargs: dict[str, Any]) -> LLMResult:
-    if model.hooks.agenerate_managed:
+    if model.clew_hooks.agenerate_managed:
         return await model._agenerate(prompts, stop=stop, run_manager=run, **kwargs)  # pyright: ignore[reportPrivateUsage] - the hook
     return await model._agenerate(prompts, stop=stop, **kwargs)  # pyright: ignore[reportPrivateUsage] - the hook
 
@@ -282,7 +282,7 @@ async def abatch(
 
 def stream(model: BaseLLM, input: Any, config: Any, stop: Any, kwargs: dict[str, Any]) -> Iterator[str]:
     """See `BaseLLM.stream`."""
-    if not model.hooks.streams:
+    if not model.clew_hooks.streams:
         yield model.invoke(input, config, stop=stop, **kwargs)
         return
     full: Any = ensure_config(config)
@@ -312,7 +312,7 @@ def stream(model: BaseLLM, input: Any, config: Any, stop: Any, kwargs: dict[str,
 
 async def astream(model: BaseLLM, input: Any, config: Any, stop: Any, kwargs: dict[str, Any]) -> AsyncIterator[str]:
     """See `BaseLLM.astream`."""
-    if not model.hooks.streams and not model.hooks.astreams:
+    if not model.clew_hooks.streams and not model.clew_hooks.astreams:
         yield await model.ainvoke(input, config, stop=stop, **kwargs)
         return
     full: Any = ensure_config(config)

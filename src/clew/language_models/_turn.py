@@ -72,14 +72,14 @@ class Turn:
     def generate(self) -> ChatResult:
         """Call the model's `_generate`."""
         model = self.model
-        if model.hooks.generate_managed:
+        if model.clew_hooks.generate_managed:
             return model._generate(self.messages, stop=self.stop, run_manager=blocking(self.run), **self.kwargs)  # pyright: ignore[reportPrivateUsage] - the hook
         return model._generate(self.messages, stop=self.stop, **self.kwargs)  # pyright: ignore[reportPrivateUsage] - the hook
 
     async def agenerate(self) -> ChatResult:
         """Call the model's `_agenerate`."""
         model = self.model
-        if model.hooks.agenerate_managed:
+        if model.clew_hooks.agenerate_managed:
             return await model._agenerate(self.messages, stop=self.stop, run_manager=self.run, **self.kwargs)  # pyright: ignore[reportPrivateUsage] - the hook
         return await model._agenerate(self.messages, stop=self.stop, **self.kwargs)  # pyright: ignore[reportPrivateUsage] - the hook
 

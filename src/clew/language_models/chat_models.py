@@ -59,13 +59,13 @@ class BaseChatModel(BaseLanguageModel[AIMessage]):
     """How `with_structured_output` asks when the caller does not say; "prompted" without native tools."""
     native_tools: ClassVar[bool] = True
     """Whether the provider takes tools; where not, the model is told of them and its choice is read from JSON."""
-    hooks: ClassVar[Hooks]
+    clew_hooks: ClassVar[Hooks]
 
     @classmethod
     def __pydantic_init_subclass__(cls, **kwargs: Any) -> None:
         """Find out once which hooks the class brings."""
         super().__pydantic_init_subclass__(**kwargs)
-        cls.hooks = hooks_of(cls, BaseChatModel)
+        cls.clew_hooks = hooks_of(cls, BaseChatModel)
 
     # -- the hooks of a provider ------------------------------------------------------------------------
 
@@ -139,7 +139,7 @@ class BaseChatModel(BaseLanguageModel[AIMessage]):
         input: text, a prompt value, or messages in any form that `convert_to_messages` takes.
         stop: texts at which the answer ends. kwargs: go to the provider.
         """
-        hooks = self.hooks
+        hooks = self.clew_hooks
         if hooks.is_direct and self._is_bare(config, kwargs):
             messages = messages_of(input)
             if hooks.generate_managed:
@@ -160,7 +160,7 @@ class BaseChatModel(BaseLanguageModel[AIMessage]):
         **kwargs: Any,
     ) -> AIMessage:
         """Return the model's answer; see `invoke`."""
-        hooks = self.hooks
+        hooks = self.clew_hooks
         if hooks.is_adirect and hooks.agenerates and self._is_bare(config, kwargs):
             messages = messages_of(input)
             if hooks.agenerate_managed:
@@ -361,7 +361,7 @@ class BaseChatModel(BaseLanguageModel[AIMessage]):
         Source: models document, streaming decision: implemented, disabled, disabled with tools, the `stream` keyword,
         the `streaming` field when it was set, a handler that wants tokens.
         """
-        hooks = self.hooks
+        hooks = self.clew_hooks
         if not hooks.streams and not (async_api and hooks.astreams):
             return False
         if self.disable_streaming is True:
@@ -402,7 +402,7 @@ def _first(model: BaseChatModel, result: ChatResult, config: RunnableConfig | No
     return complete(model, generations[0], f"lc_run--{run_id}-0", result.llm_output if len(generations) == 1 else None)
 
 
-BaseChatModel.hooks = hooks_of(BaseChatModel, BaseChatModel)
+BaseChatModel.clew_hooks = hooks_of(BaseChatModel, BaseChatModel)
 
 
 class SimpleChatModel(BaseChatModel):

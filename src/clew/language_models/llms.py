@@ -30,13 +30,13 @@ if TYPE_CHECKING:
 class BaseLLM(BaseLanguageModel[str]):
     """Base of text models: write `_generate(prompts, stop, run_manager, **kwargs) -> LLMResult`."""
 
-    hooks: ClassVar[Hooks]
+    clew_hooks: ClassVar[Hooks]
 
     @classmethod
     def __pydantic_init_subclass__(cls, **kwargs: Any) -> None:
         """Find out once which hooks the class brings."""
         super().__pydantic_init_subclass__(**kwargs)
-        cls.hooks = hooks_of(cls, BaseLLM)
+        cls.clew_hooks = hooks_of(cls, BaseLLM)
 
     # -- the hooks of a provider ------------------------------------------------------------------------
 
@@ -279,7 +279,7 @@ class BaseLLM(BaseLanguageModel[str]):
         return prompt_of(model_input)
 
 
-BaseLLM.hooks = hooks_of(BaseLLM, BaseLLM)
+BaseLLM.clew_hooks = hooks_of(BaseLLM, BaseLLM)
 
 
 class LLM(BaseLLM):

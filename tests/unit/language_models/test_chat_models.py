@@ -204,7 +204,7 @@ def test_decorated_hooks_are_read_through() -> None:
         def _generate(self, messages: Any, stop: Any = None) -> ChatResult:  # type: ignore[override]
             return self._answer(messages, {})
 
-    assert Old.hooks.generate_managed is False and Plain.hooks.generate_managed is True
+    assert Old.clew_hooks.generate_managed is False and Plain.clew_hooks.generate_managed is True
     assert Old().invoke("x").content == "ok"
 
 
@@ -315,3 +315,14 @@ def test_a_limiter_of_tokens_is_told_the_prompt_and_the_true_usage(call: Call) -
     call(model, "invoke", "hello there")
     counted = model.get_num_tokens_from_messages([HumanMessage("hello there")])
     assert meter.log == [counted, ("charge", 7 - counted)]
+
+
+def test_models_may_have_fields_of_any_name() -> None:
+    class Busy(Plain):
+        hooks: list[str] = ["a"]
+        run: int = 1
+        stream_options: dict[str, int] = {"k": 1}
+
+    model = Busy(hooks=["b"])
+    assert model.invoke("x").content == "ok" and model.hooks == ["b"]
+    assert model.invoke("x", {"callbacks": [Ears()]}).content == "ok"
