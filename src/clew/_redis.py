@@ -45,7 +45,7 @@ def _options(*, awaited: bool = False) -> dict[str, Any]:
     }
 
 
-class wrapped:  # noqa: N801 - reads as a word in `with wrapped("…"):`
+class wrapped:
     """Turn redis errors in a block into StorageError, saying what was being done."""
 
     __slots__ = ("doing",)
@@ -56,7 +56,9 @@ class wrapped:  # noqa: N801 - reads as a word in `with wrapped("…"):`
     def __enter__(self) -> None:
         return None
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
         if error is not None and is_redis_error(error):
             fail(error, self.doing)
 

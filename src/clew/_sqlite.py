@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from clew.errors import StorageCorruptError, StorageError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Generator, Sequence
     from types import TracebackType
 
 Synchronous = Literal["normal", "full"]
@@ -167,7 +167,7 @@ class Database:
             self._free.pop().close()
 
     @contextlib.contextmanager
-    def exclusive(self) -> Iterator[None]:
+    def exclusive(self) -> Generator[None]:
         """Hold this process's writers back, for work that spans several transactions."""
         with self._writer:
             yield

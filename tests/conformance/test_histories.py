@@ -60,6 +60,8 @@ class TestSqlite(HistoryConformance):
 class TestAlchemy(HistoryConformance):
     """SQLAlchemy itself, over Postgres: another table than PostgresChatMessageHistory's."""
 
+    many = 2_000
+
     @pytest.fixture
     def open(self, pg_url: str) -> Iterator[Any]:
         from clew.chat_message_histories import SQLChatMessageHistory
@@ -75,12 +77,14 @@ class TestAlchemyAwaited(HistoryConformance):
 
     faces = ("awaited",)
     can_compact = False
+    many = 2_000
 
     @pytest.fixture
     def open(self, pg_url: str) -> Any:
         from clew.chat_message_histories import SQLChatMessageHistory
 
         sqlalchemy = pytest.importorskip("sqlalchemy", reason="needs: pip install sqlalchemy")
+        pytest.importorskip("greenlet", reason="needs: pip install greenlet (SQLAlchemy's async engines use it)")
         from sqlalchemy.ext.asyncio import create_async_engine
 
         url = pg_url.replace("postgresql://", "postgresql+psycopg://")
@@ -93,6 +97,8 @@ class TestAlchemyAwaited(HistoryConformance):
 
 
 class TestMysql(HistoryConformance):
+    many = 2_000
+
     @pytest.fixture
     def open(self, mysql_url: str) -> Any:
         from clew.chat_message_histories import SQLChatMessageHistory
@@ -155,7 +161,7 @@ class TestDynamo(HistoryConformance):
 class TestMongo(HistoryConformance):
     """A stand-in unless CLEW_TEST_MONGODB_URL names a server: it shows the documents, not the server's concurrency."""
 
-    many = 1_000
+    many = 200
 
     @pytest.fixture
     def open(self) -> Any:

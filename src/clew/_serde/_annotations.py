@@ -34,10 +34,8 @@ class _Learner:
 
     def learn(self, target: Any, names: dict[str, Any]) -> None:
         if isinstance(target, dict):
-            self.hints(target.values(), {}, names)  # pyright: ignore[reportUnknownMemberType] - any dict of hints
-        elif isinstance(target, type):
-            self.one(target, {}, names)
-        elif typing.get_origin(target) is not None:
+            self.hints(list(target.values()), {}, names)  # pyright: ignore[reportUnknownArgumentType, reportUnknownMemberType] - any dict of hints
+        elif isinstance(target, type) or typing.get_origin(target) is not None:
             self.one(target, {}, names)
         else:
             self.function(target, names)
@@ -47,7 +45,7 @@ class _Learner:
             function = function.__wrapped__
         function = getattr(function, "func", function)
         if not hasattr(function, "__code__"):
-            function = getattr(type(function), "__call__", None) if callable(function) else None
+            function = _method(function, "__call__")
         hints = getattr(function, "__annotations__", None)
         if not hints:
             return
@@ -69,7 +67,7 @@ class _Learner:
             hint = hint.__forward_arg__
         if isinstance(hint, str):
             try:
-                hint = eval(hint, names, local)  # noqa: S307 - the program's own annotation, never stored data
+                hint = eval(hint, names, local)
             except Exception:  # a name that exists for type checkers only
                 return
         try:
@@ -87,9 +85,9 @@ class _Learner:
             else:
                 self.one(argument, names, local)
         if isinstance(hint, type):
-            self.cls(hint)
+            self.cls(hint, local)
 
-    def cls(self, cls: type[Any]) -> None:
+    def cls(self, cls: Any, local: dict[str, Any]) -> None:
         if cls.__module__ in ("builtins", "typing", "collections", "datetime") or cls.__module__.startswith("clew."):
             return
         fields = {name: hint for base in reversed(cls.__mro__) for name, hint in _own_annotations(base).items()}
@@ -99,10 +97,17 @@ class _Learner:
                 self.registry.add(cls)
         elif not (issubclass(cls, dict) and fields):  # a TypedDict is a dict with known fields
             return
-        self.hints(fields.values(), module, {cls.__name__: cls})
-        for base in cls.__subclasses__() if known_shape(cls) is not None else ():
-            self.one(base, {}, {})
+        self.hints(fields.values(), module, {**local, cls.__name__: cls})
+        if known_shape(cls) is not None:
+            self.hints(cls.__subclasses__(), {}, {})
 
 
-def _own_annotations(cls: type[Any]) -> dict[str, Any]:
-    return dict(cls.__dict__.get("__annotations__") or {}) if cls.__module__ != "builtins" else {}
+def _method(value: Any, name: str) -> Any:
+    return getattr(type(value), name, None)
+
+
+def _own_annotations(cls: Any) -> dict[str, Any]:
+    """Return a class's annotations as written, text where they are text."""
+    from inspect import get_annotations
+
+    return get_annotations(cls) if cls.__module__ != "builtins" else {}

@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 from msgspec.msgpack import Decoder
 
-from clew._serde import _types as T  # noqa: N812 - a table of codes
+from clew._serde import _types as T
 from clew._serde._groups import load_for_code
 from clew._serde._known import load_known_tag
 from clew._serde._registry import Registry, default
@@ -116,6 +116,6 @@ def _object(registry: Registry, data: Any) -> Any:
         return entry.shape.build(fields)
     except FieldsDiffer as differ:
         raise DeserializationError(
-            f"a stored {tag!r} does not fit the class as it is now: {differ}. Say how to read it: "
-            f"register({entry.cls.__qualname__}, version={max(entry.version, version) + 1}, migrate=fields_of_old_version)"
+            f"a stored {tag!r} does not fit the class as it is now: {differ}. Say how to read it: register("
+            f"{entry.cls.__qualname__}, version={max(entry.version, version) + 1}, migrate=lambda fields, version: …)"
         ) from differ

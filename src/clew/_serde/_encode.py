@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from msgspec.msgpack import Encoder, Ext
 
-from clew._serde import _types as T  # noqa: N812 - a table of codes
+from clew._serde import _types as T
 from clew._serde._groups import load_for_type
 from clew._serde._known import load_known
 from clew._serde._registry import Registry, default
@@ -29,7 +29,7 @@ _to_bytes = Encoder().encode
 _messages: set[Any] = set()  # clew's own classes of messages, once one was met
 
 
-class Refused(Exception):  # noqa: N818 - a signal between floors of this package, never shown
+class Refused(Exception):
     """The value can't be kept: args[0] says why, args[1] is the value."""
 
 
@@ -41,7 +41,7 @@ def encode(value: Any, *, registry: Registry = default) -> bytes:
     Cost: 0.3 µs for a small value of plain types, 1-3 µs for a message, then linear.
     """
     try:
-        kind = type(value)
+        kind: Any = type(value)  # pyright: ignore[reportUnknownVariableType] - of Any
         try:
             if kind in _ATOMS or (
                 kind is dict and _ATOMS.issuperset(map(type, value)) and _ATOMS.issuperset(map(type, value.values()))
@@ -68,7 +68,7 @@ class _Walk:
 
     def pack(self, value: Any) -> Any:
         """Return a value of plain types and extensions. One frame per level: stacks are short."""
-        kind = type(value)
+        kind: Any = type(value)  # pyright: ignore[reportUnknownVariableType] - of Any
         atoms = self.atoms
         if kind in atoms:
             return value
@@ -118,13 +118,8 @@ class _Walk:
         if handler is None and load_for_type(kind):
             handler = T.by_type.get(kind)
         if handler is not None:
-            try:
-                data = handler.take(value)
-            except T.Unfit as unfit:
-                raise Refused(unfit.args[0], value) from None
-            if handler.nested:
-                return handler.code, data, _NESTED
-            return handler.code, _to_bytes(data), _DONE
+            data = _taken(handler, value)
+            return (handler.code, data, _NESTED) if handler.nested else (handler.code, _to_bytes(data), _DONE)
         if issubclass(kind, BaseException):
             from clew._serde._exceptions import take
 
@@ -153,7 +148,7 @@ class _Walk:
 
     def _pack_steps(self, value: Any) -> Generator[Any, Any, Any]:
         """Yield each part that needs packing, take it back packed, return the whole."""
-        kind = type(value)
+        kind: Any = type(value)  # pyright: ignore[reportUnknownVariableType] - of Any
         atoms = self.atoms
         if kind in atoms:
             return value
@@ -165,7 +160,7 @@ class _Walk:
         if kind is list:
             items: list[Any] = []
             for one in value:
-                items.append(one if type(one) in atoms else (yield one))
+                items.append(one if type(one) in atoms else (yield one))  # noqa: PERF401 - a comprehension can't yield
             return items
         code, data, form = self.split(kind, value)
         if form is _NESTED:
@@ -195,6 +190,13 @@ def _load_messages() -> set[Any]:
 
     _messages.update(REGISTRY.values())
     return _messages
+
+
+def _taken(handler: T.Handler, value: Any) -> Any:
+    try:
+        return handler.take(value)
+    except T.Unfit as unfit:
+        raise Refused(unfit.args[0], value) from None
 
 
 def _is_unicode(text: str) -> bool:

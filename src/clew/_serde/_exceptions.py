@@ -27,9 +27,7 @@ def take(error: BaseException, fits: Callable[[Any], bool], depth: int = 0) -> l
     else:
         args = [one if fits(one) else _text(one) for one in error.args]
     attributes = {
-        name: value
-        for name, value in getattr(error, "__dict__", {}).items()
-        if name != "__notes__" and fits(value)
+        name: value for name, value in getattr(error, "__dict__", {}).items() if name != "__notes__" and fits(value)
     }
     for name in _slots(cls):
         value = getattr(error, name, None)
@@ -100,11 +98,13 @@ def _bare(cls: type[BaseException], args: list[Any]) -> BaseException:
         return _validation_error(cls, args)
     maker = next(base for base in cls.__mro__ if base.__module__ == "builtins")
     if issubclass(cls, BaseExceptionGroup):
-        return maker.__new__(cls, *args[:2])
+        group: Any = maker
+        return group.__new__(cls, *args[:2])
     error = maker.__new__(cls, *args)
+    init: Any = maker.__init__
     if maker in (SystemExit, StopIteration, StopAsyncIteration, OSError) or issubclass(maker, (OSError, UnicodeError)):
         try:
-            maker.__init__(error, *args)
+            init(error, *args)
         except TypeError:  # args were replaced by their text
             error.args = tuple(args)
     error.args = tuple(args) if not isinstance(error, OSError) or len(error.args) != len(args) else error.args

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING, Any
 
-from clew._serde import _types as T  # noqa: N812 - a table of codes
+from clew._serde import _types as T
 from clew._serde._types import Unfit, add, flat, unflat
 
 if TYPE_CHECKING:
@@ -15,45 +15,52 @@ if TYPE_CHECKING:
 def _dates() -> None:
     from datetime import date, datetime, time, timedelta, timezone
 
-    def zone_down(zone: Any) -> Any:
-        if zone is None or zone is timezone.utc:
-            return None if zone is None else 0
-        if type(zone) is timezone:
-            offset = zone.utcoffset(None)
-            name = zone.tzname(None)
-            return [offset.days, offset.seconds, offset.microseconds, None if name == str(timezone(offset)) else name]
-        key = getattr(zone, "key", None)
-        if type(zone).__module__.split(".")[0] == "zoneinfo" and isinstance(key, str):
-            return key
-        raise Unfit(f"its time zone {zone!r} has no name: use datetime.timezone or zoneinfo.ZoneInfo(key)")
-
-    def zone_up(data: Any) -> Any:
-        if data is None:
-            return None
-        if data == 0:
-            return timezone.utc
-        if isinstance(data, str):
-            from zoneinfo import ZoneInfo
-
-            return ZoneInfo(data)
-        offset = timedelta(*data[:3])
-        return timezone(offset) if data[3] is None else timezone(offset, data[3])
-
     def moment_up(kind: Any) -> Callable[[Any], Any]:
-        def build(data: Any) -> Any:
-            text, fold, zone = data
-            return kind.fromisoformat(text).replace(fold=fold, tzinfo=zone_up(zone))
-
-        return build
+        return lambda data: kind.fromisoformat(data[0]).replace(fold=data[1], tzinfo=_zone_up(data[2]))
 
     def moment_down(value: Any) -> Any:
-        return [value.replace(tzinfo=None).isoformat(), value.fold, zone_down(value.tzinfo)]
+        return [value.replace(tzinfo=None).isoformat(), value.fold, _zone_down(value.tzinfo)]
+
+    def span_down(value: timedelta) -> Any:
+        return [value.days, value.seconds, value.microseconds]
+
+    def span_up(data: Any) -> timedelta:
+        return timedelta(*data)
 
     add(datetime, T.DATETIME, moment_down, moment_up(datetime))
     add(date, T.DATE, date.isoformat, date.fromisoformat)
     add(time, T.TIME, moment_down, moment_up(time))
-    add(timedelta, T.TIMEDELTA, lambda value: [value.days, value.seconds, value.microseconds], lambda d: timedelta(*d))
-    add(timezone, T.TIMEZONE, zone_down, zone_up)
+    add(timedelta, T.TIMEDELTA, span_down, span_up)
+    add(timezone, T.TIMEZONE, _zone_down, _zone_up)
+
+
+def _zone_down(zone: Any) -> Any:
+    """Return a time zone as data: None, 0 for UTC, [days, seconds, microseconds, name], or the key of a ZoneInfo."""
+    from datetime import UTC, timezone
+
+    if zone is None or zone is UTC:
+        return None if zone is None else 0
+    if type(zone) is timezone:
+        offset, name = zone.utcoffset(None), zone.tzname(None)
+        named = None if name == str(timezone(offset)) else name
+        return [offset.days, offset.seconds, offset.microseconds, named]
+    key = getattr(zone, "key", None)
+    if type(zone).__module__.split(".")[0] == "zoneinfo" and isinstance(key, str):
+        return key
+    raise Unfit(f"its time zone {zone!r} has no name: use datetime.timezone or zoneinfo.ZoneInfo(key)")
+
+
+def _zone_up(data: Any) -> Any:
+    from datetime import UTC, timedelta, timezone
+
+    if data is None or data == 0:
+        return None if data is None else UTC
+    if isinstance(data, str):
+        from zoneinfo import ZoneInfo
+
+        return ZoneInfo(data)
+    offset = timedelta(*data[:3])
+    return timezone(offset) if data[3] is None else timezone(offset, data[3])
 
 
 def _zones() -> None:
@@ -94,11 +101,17 @@ def _patterns() -> None:
 def _paths() -> None:
     import pathlib
 
-    kinds: list[Any] = [pathlib.PurePosixPath, pathlib.PureWindowsPath, pathlib.PosixPath, pathlib.WindowsPath]
+    kinds: list[Any] = [
+        pathlib.PurePosixPath,
+        pathlib.PureWindowsPath,
+        pathlib.PosixPath,
+        pathlib.WindowsPath,
+    ]
     foreign = {3: pathlib.PureWindowsPath} if sys.platform != "win32" else {2: pathlib.PurePosixPath}
 
     def up(data: Any) -> Any:
-        return foreign.get(data[0], kinds[data[0]])(data[1])
+        kind: Any = foreign.get(data[0]) or kinds[data[0]]
+        return kind(data[1])
 
     for number, kind in enumerate(kinds):
         add(kind, T.PATH, lambda value, number=number: [number, str(value)], up)
@@ -110,15 +123,19 @@ def _addresses() -> None:
     names = ["IPv4Address", "IPv6Address", "IPv4Network", "IPv6Network", "IPv4Interface", "IPv6Interface"]
     kinds = [getattr(ipaddress, name) for name in names]
     for number, kind in enumerate(kinds):
-        add(kind, T.IP, lambda value, number=number: [number, str(value)], lambda data: kinds[data[0]](data[1]))
+        add(
+            kind,
+            T.IP,
+            lambda value, number=number: [number, str(value)],
+            lambda data: kinds[data[0]](data[1]),
+        )
 
 
 def _collections() -> None:
     from collections import Counter, OrderedDict, defaultdict, deque
 
-    factories: dict[str | None, Any] = {
-        one.__name__: one for one in (list, dict, set, int, str, float, tuple, bool, frozenset, bytes, bytearray, complex)
-    } | {one.__name__: one for one in (deque, OrderedDict, Counter)}  # fmt: skip
+    plain: list[Any] = [list, dict, set, int, str, float, tuple, bool, frozenset, bytes, bytearray, complex]
+    factories: dict[str | None, Any] = {one.__name__: one for one in [*plain, deque, OrderedDict, Counter]}
     factories[None] = None
     names = {factory: name for name, factory in factories.items()}
 
@@ -130,12 +147,22 @@ def _collections() -> None:
             raise Unfit(f"its default_factory {factory!r} is code: use a builtin type, or a plain dict") from None
 
     def counter_up(data: Any) -> Any:
-        counter: Counter[Any] = Counter()
-        dict.update(counter, unflat(data))
-        return counter
+        return Counter(unflat(data))  # a mapping's values are taken as counts, whatever they are
 
-    add(deque, T.DEQUE, lambda value: [value.maxlen, *value], lambda data: deque(data[1:], data[0]), nested=True)
-    add(defaultdict, T.DEFAULTDICT, default_down, lambda d: defaultdict(factories[d[0]], unflat(d[1:])), nested=True)
+    add(
+        deque,
+        T.DEQUE,
+        lambda value: [value.maxlen, *value],
+        lambda data: deque(data[1:], data[0]),
+        nested=True,
+    )
+    add(
+        defaultdict,
+        T.DEFAULTDICT,
+        default_down,
+        lambda d: defaultdict(factories[d[0]], unflat(d[1:])),
+        nested=True,
+    )
     add(Counter, T.COUNTER, flat, counter_up, nested=True)
     add(OrderedDict, T.ORDERED_DICT, flat, lambda data: OrderedDict(unflat(data)), nested=True)
 
@@ -176,12 +203,17 @@ def _numpy() -> None:
             add(kind, T.SCALAR, lambda value: [value.dtype.str, value.tobytes()], scalar_up)
 
 
-def _rows(descr: Any) -> Any:
-    return [list(row) if isinstance(row, tuple) else row for row in descr]
+def _rows(descr: Any) -> list[list[Any]]:
+    """Return the description of a structured dtype without tuples."""
+    return [[row[0], _rows(row[1]) if isinstance(row[1], list) else row[1], *row[2:]] for row in descr]
 
 
-def _tuples(rows: Any) -> Any:
-    return [tuple(tuple(one) if isinstance(one, list) else one for one in row) for row in rows]
+def _tuples(rows: Any) -> list[tuple[Any, ...]]:
+    """Undo `_rows`; shapes of fields are tuples too."""
+    return [
+        (row[0], _tuples(row[1]) if isinstance(row[1], list) else row[1], *(tuple(one) for one in row[2:]))
+        for row in rows
+    ]  # fmt: skip
 
 
 _LOADERS = {

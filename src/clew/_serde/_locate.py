@@ -6,7 +6,7 @@ import re
 from collections import deque
 from typing import TYPE_CHECKING, Any
 
-from clew._serde import _types as T  # noqa: N812 - a table of codes
+from clew._serde import _types as T
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -42,7 +42,8 @@ def _spell(trail: Any) -> str:
 
 
 def _children(value: Any, registry: Registry) -> Iterator[tuple[str, Any]]:
-    entry = registry.of_class(type(value))
+    kind: Any = type(value)  # pyright: ignore[reportUnknownVariableType] - of Any
+    entry = registry.of_class(kind)
     if entry is not None:
         value = entry.shape.take(value)
     if isinstance(value, dict):

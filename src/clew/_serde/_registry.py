@@ -122,6 +122,11 @@ def register(cls: Any = None, /, **options: Any) -> Any:
     Raises: TypeError for a class that has no fields we know and no pack; ValueError for a tag that is taken.
     """
     if cls is None:
-        return lambda cls: register(cls, **options)
+
+        def decorate(decorated: type[Any]) -> type[Any]:
+            default.add(decorated, **options)
+            return decorated
+
+        return decorate
     default.add(cls, **options)
     return cls

@@ -22,7 +22,7 @@ class Shape(NamedTuple):
     fields: bool
 
 
-class FieldsDiffer(Exception):  # noqa: N818 - a signal between two floors of this package, never shown
+class FieldsDiffer(Exception):
     """Stored fields do not fit the class as it is now."""
 
 
@@ -53,16 +53,14 @@ def known_shape(cls: type[Any]) -> Shape | None:
         return _pydantic(cls)
     if "__dataclass_fields__" in cls.__dict__ or hasattr(cls, "__dataclass_fields__"):
         return _dataclass(cls)
-    if issubclass(cls, tuple) and hasattr(cls, "_fields"):
+    if tuple in cls.__mro__ and hasattr(cls, "_fields"):
         return _namedtuple(cls)
-    if hasattr(cls, "__attrs_attrs__"):
-        return _attrs(cls)
-    return None
+    return _attrs(cls) if hasattr(cls, "__attrs_attrs__") else None
 
 
 def _enum(cls: Any) -> Shape:
     if issubclass(cls, enum.Flag):
-        return Shape(lambda value: value._value_, lambda data: cls(data), fields=False)
+        return Shape(_enum_value, cls, fields=False)
 
     def build(data: Any) -> Any:
         member = cls.__members__.get(data)
@@ -70,7 +68,15 @@ def _enum(cls: Any) -> Shape:
             raise FieldsDiffer(f"it has no member {data!r}")
         return member
 
-    return Shape(lambda value: value._name_, build, fields=False)
+    return Shape(_enum_name, build, fields=False)
+
+
+def _enum_value(member: Any) -> Any:
+    return member._value_
+
+
+def _enum_name(member: Any) -> Any:
+    return member._name_
 
 
 def _struct(cls: Any) -> Shape:
@@ -102,10 +108,11 @@ def _struct(cls: Any) -> Shape:
 
 def _empty_type(default: Any) -> type[Any] | None:
     """Return the type of a default that is empty (None, "", 0, False, a new list …), else None."""
-    factory = getattr(default, "factory", None)
+    factory: type[Any] | None = getattr(default, "factory", None)
     if factory in (list, dict, set):
         return factory
-    return type(default) if not default and type(default) in (type(None), str, int, bool, tuple) else None
+    empty: Any = type(default) if not default else None  # pyright: ignore[reportUnknownVariableType] - of Any
+    return empty if empty in (type(None), str, int, bool, tuple) else None
 
 
 def _pydantic(cls: Any) -> Shape:
@@ -133,33 +140,38 @@ def _pydantic(cls: Any) -> Shape:
         policy = cls.model_config.get("extra", "ignore")
         if strangers and policy == "forbid":
             _refuse_unknown(fields, known)
-        state = {name: fields[name] for name in known if name in fields}
         gone = {name: fields[name] for name in strangers}
-        for name, info in known.items():
-            if name not in state:
-                if info.is_required():
-                    raise FieldsDiffer(f"the field {name!r} is missing")
-                state[name] = info.get_default(call_default_factory=True, validated_data=state)
         value = cls.__new__(cls)
         put = object.__setattr__
-        put(value, "__dict__", state)
-        put(value, "__pydantic_fields_set__", set(fields.keys() & known.keys()) if given is None else set(given))
+        put(value, "__dict__", _pydantic_state(known, fields))
+        put(value, "__pydantic_fields_set__", set(fields.keys() & known.keys() if given is None else given))
         put(value, "__pydantic_extra__", {**(extra or {}), **gone} if policy == "allow" else None)
-        put(value, "__pydantic_private__", None)
-        if cls.__private_attributes__:
-            defaults = {
-                name: default
-                for name, one in cls.__private_attributes__.items()
-                if (default := one.get_default()) is not _undefined()
-            }
-            put(value, "__pydantic_private__", {**defaults, **(private or {})})
+        put(value, "__pydantic_private__", _pydantic_private(cls, private))
         return value
 
     return Shape(take, build, fields=True)
 
 
-def _undefined() -> Any:
-    return sys.modules["pydantic_core"].PydanticUndefined
+def _pydantic_state(known: Mapping[str, Any], fields: dict[str, Any]) -> dict[str, Any]:
+    """Return a value for each field of a model: the stored one, or the default of a field that is new."""
+    state: dict[str, Any] = {}
+    for name, info in known.items():
+        if name in fields:
+            state[name] = fields[name]
+        elif info.is_required():
+            raise FieldsDiffer(f"the field {name!r} is missing")
+        else:
+            state[name] = info.get_default(call_default_factory=True, validated_data=state)
+    return state
+
+
+def _pydantic_private(cls: Any, stored: dict[str, Any] | None) -> dict[str, Any] | None:
+    """Return a model's private attributes: the stored ones over the defaults."""
+    if not cls.__private_attributes__:
+        return None
+    undefined = sys.modules["pydantic_core"].PydanticUndefined
+    defaults = {name: one.get_default() for name, one in cls.__private_attributes__.items()}
+    return {name: one for name, one in defaults.items() if one is not undefined} | (stored or {})
 
 
 def _dataclass(cls: Any) -> Shape:
@@ -211,23 +223,30 @@ def _attrs(cls: Any) -> Shape:
                 raise FieldsDiffer(f"the field {one.name!r} is missing")
         return value
 
-    return Shape(lambda value: {name: getattr(value, name) for name in names}, build, fields=True)
+    def take(value: Any) -> dict[str, Any]:
+        return {name: getattr(value, name) for name in names}
+
+    return Shape(take, build, fields=True)
 
 
 def _namedtuple(cls: Any) -> Shape:
     names: tuple[str, ...] = cls._fields
     known = frozenset(names)
     defaults: dict[str, Any] = cls._field_defaults
+    make: Any = tuple.__new__  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType] - of Any
 
     def build(fields: dict[str, Any]) -> Any:
         if not fields.keys() <= known:
             _refuse_unknown(fields, known)
         try:
-            return tuple.__new__(cls, [fields[name] if name in fields else defaults[name] for name in names])
+            return make(cls, [fields[name] if name in fields else defaults[name] for name in names])
         except KeyError as error:
             raise FieldsDiffer(f"the field {error} is missing") from error
 
-    return Shape(lambda value: dict(zip(names, value, strict=True)), build, fields=True)
+    def take(value: Any) -> dict[str, Any]:
+        return dict(zip(names, value, strict=True))
+
+    return Shape(take, build, fields=True)
 
 
 def _refuse_unknown(fields: Any, known: Any) -> None:

@@ -28,7 +28,7 @@ class Handler(NamedTuple):
     nested: bool = False
 
 
-class Unfit(Exception):  # noqa: N818 - a signal between two floors of this package, never shown
+class Unfit(Exception):
     """A value of a known type that can't be kept all the same; args[0] says why."""
 
 
@@ -36,7 +36,9 @@ by_type: dict[type[Any], Handler] = {}
 by_code: dict[int, Handler] = {}
 
 
-def add(cls: type[Any], code: int, take: Any, build: Any, *, nested: bool = False) -> None:
+def add(
+    cls: type[Any], code: int, take: Callable[[Any], Any], build: Callable[[Any], Any], *, nested: bool = False
+) -> None:
     """Make a handler known."""
     handler = Handler(code, take, build, nested)
     by_type[cls] = handler
@@ -57,8 +59,16 @@ def unflat(pairs: list[Any]) -> dict[Any, Any]:
     return dict(zip(each, each, strict=True))
 
 
-def _same(value: Any) -> Any:
-    return value
+def in_order(elements: Any) -> list[Any]:
+    """Return the elements of a set in an order that does not change from process to process, as its own does."""
+    kinds = set(map(type, elements))
+    if len(kinds) == 1 and kinds <= {int, str, bytes}:
+        return sorted(elements)
+    return sorted(elements, key=_spelled)
+
+
+def _spelled(value: Any) -> tuple[str, str]:
+    return type(value).__qualname__, repr(value)
 
 
 def int_bytes(value: int) -> bytes:
@@ -71,13 +81,18 @@ def _slice(data: list[Any]) -> slice:
 
 
 add(tuple, TUPLE, list, tuple, nested=True)
-add(set, SET, list, set, nested=True)
-add(frozenset, FROZENSET, list, frozenset, nested=True)
+add(set, SET, in_order, set, nested=True)
+add(frozenset, FROZENSET, in_order, frozenset, nested=True)
 add(int, BIG_INT, int_bytes, lambda data: int.from_bytes(data, "big", signed=True))
 add(complex, COMPLEX, lambda value: [value.real, value.imag], lambda data: complex(*data))
 add(dict, PAIRS, flat, unflat, nested=True)
 add(bytearray, BYTEARRAY, bytes, bytearray)
 add(range, RANGE, lambda value: [value.start, value.stop, value.step], lambda data: range(*data), nested=True)
 add(slice, SLICE, lambda value: [value.start, value.stop, value.step], _slice, nested=True)
-add(str, RAW_STR, lambda value: value.encode("utf-8", "surrogatepass"), lambda data: data.decode("utf-8", "surrogatepass"))
+add(
+    str,
+    RAW_STR,
+    lambda value: value.encode("utf-8", "surrogatepass"),
+    lambda data: data.decode("utf-8", "surrogatepass"),
+)
 add(type(Ellipsis), ELLIPSIS, lambda _: None, lambda _: Ellipsis)

@@ -48,7 +48,8 @@ class InMemoryCache(BaseCache[ValueT]):
         """Store values; each with its seconds to live, None for ever."""
         now = time.time()
         rows = {
-            key: (self._dump(value), now + ttl if ttl is not None else float("inf")) for key, (value, ttl) in pairs.items()
+            key: (self._dump(value), now + ttl if ttl is not None else float("inf"))
+            for key, (value, ttl) in pairs.items()
         }
         with self._lock:
             for key, row in rows.items():

@@ -10,7 +10,16 @@ if TYPE_CHECKING:
     from clew.store.base import BaseStore, GetOp, Item, ListNamespacesOp, PutOp, SearchItem, SearchOp
     from clew.store.memory import InMemoryStore
 
-__all__ = ["BaseStore", "GetOp", "InMemoryStore", "Item", "ListNamespacesOp", "PutOp", "SearchItem", "SearchOp"]
+__all__ = [
+    "BaseStore",
+    "GetOp",
+    "InMemoryStore",
+    "Item",
+    "ListNamespacesOp",
+    "PutOp",
+    "SearchItem",
+    "SearchOp",
+]
 
 __getattr__, __dir__ = attributes(
     __name__,

@@ -27,7 +27,13 @@ class _Shared(BaseStore):
         self._swept = time.time_ns()
 
     def _run(self, plan: Plan, shelf: Shelf, vectors: Sequence[bytes]) -> Any:
-        return run(plan, shelf, vectors, self._index is not None, (self.ttl_config or {}).get("refresh_on_read", True))
+        return run(
+            plan,
+            shelf,
+            vectors,
+            self._index is not None,
+            (self.ttl_config or {}).get("refresh_on_read", True),
+        )
 
     def _sweep_is_due(self, plan: Plan) -> bool:
         """Whether this batch also removes what has expired: with a write, once per interval."""

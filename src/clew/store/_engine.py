@@ -206,7 +206,9 @@ async def _search(op: SearchOp, shelf: Shelf, wanted: bytes | None, has_index: b
     texts = [" ".join(get_text_at_path(value, "$")) for _, value in kept]
     ranked = sorted(zip(bm25(op.query, texts), range(len(kept)), strict=True), key=lambda one: (-one[0], one[1]))
     return [
-        (kept[place][0], to_item(*kept[place], SearchItem, score)) for score, place in ranked[op.offset : last] if score > 0
+        (kept[place][0], to_item(*kept[place], SearchItem, score))
+        for score, place in ranked[op.offset : last]
+        if score > 0
     ]
 
 

@@ -11,7 +11,7 @@ inside when no key is called so. Nothing of a filter ever becomes part of a quer
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, cast
 
 Predicate = Callable[[Mapping[str, Any]], bool]
 _MISSING = object()
@@ -30,20 +30,30 @@ def compile_filter(filter: Mapping[str, Any] | None) -> Predicate | None:
 
 def _clause(name: str, wanted: Any) -> Predicate:
     if name in ("$and", "$or"):
-        if not isinstance(wanted, (list, tuple)) or not wanted:
-            raise ValueError(f"{name} takes a list of filters, not {wanted!r}")
-        parts = [compile_filter(one) or _everything for one in wanted]
+        parts = [compile_filter(one) or _everything for one in _listed(name, wanted)]
         join = all if name == "$and" else any
         return lambda value: join(part(value) for part in parts)
     if name == "$not":
         inner = compile_filter(wanted) or _everything
         return lambda value: not inner(value)
     if name.startswith("$"):
-        raise ValueError(f"unknown operator {name!r} in a filter; there are $and, $or, $not and {', '.join(_OPERATORS)}")
-    if isinstance(wanted, Mapping) and any(isinstance(key, str) and key.startswith("$") for key in wanted):
-        checks = [_check(operator, operand) for operator, operand in wanted.items()]
+        raise ValueError(
+            f"unknown operator {name!r} in a filter; there are $and, $or, $not and {', '.join(_OPERATORS)}"
+        )
+    if _has_operators(wanted):
+        checks = _checks(wanted)
         return lambda value: all(check(_at(value, name)) for check in checks)
     return lambda value: same(_at(value, name), wanted)
+
+
+def _listed(operator: str, operand: Any) -> list[Any]:
+    if not isinstance(operand, (list, tuple, set, frozenset)) or (operator in ("$and", "$or") and not operand):
+        raise ValueError(f"{operator} takes a list, not {operand!r}")
+    return list(cast("list[Any]", operand))
+
+
+def _checks(operators: Any) -> list[Callable[[Any], bool]]:
+    return [_check(operator, operand) for operator, operand in operators.items()]
 
 
 def _everything(_: Mapping[str, Any]) -> bool:
@@ -53,10 +63,10 @@ def _everything(_: Mapping[str, Any]) -> bool:
 def _check(operator: str, operand: Any) -> Callable[[Any], bool]:
     if operator == "$exists":
         return lambda found: (found is not _MISSING) is bool(operand)
-    if operator in ("$in", "$nin") and not isinstance(operand, (list, tuple, set, frozenset)):
-        raise ValueError(f"{operator} takes a list of values, not {operand!r}")
+    if operator in ("$in", "$nin"):
+        operand = _listed(operator, operand)
     if operator == "$not":
-        inner = [_check(one, wanted) for one, wanted in operand.items()]
+        inner = _checks(operand if isinstance(operand, Mapping) else {"$eq": operand})
         return lambda found: found is not _MISSING and not all(check(found) for check in inner)
     test = _OPERATORS.get(operator)
     if test is None:
@@ -107,13 +117,18 @@ _OPERATORS: dict[str, Callable[[Any, Any], bool]] = {
 }
 
 
+def _has_operators(wanted: Any) -> bool:
+    keys = cast("Mapping[Any, Any]", wanted) if isinstance(wanted, Mapping) else ()
+    return any(isinstance(key, str) and key.startswith("$") for key in keys)
+
+
 def _at(value: Any, name: str) -> Any:
     """Return what a field name leads to, or _MISSING."""
     if name in value:
         return value[name]
+    found: Any = value
     for part in name.split("."):
-        if isinstance(value, Mapping) and part in value:
-            value = value[part]  # pyright: ignore[reportUnknownVariableType] - any mapping
-        else:
+        if not isinstance(found, Mapping) or part not in found:
             return _MISSING
-    return value
+        found = cast("Mapping[str, Any]", found)[part]
+    return found

@@ -75,12 +75,13 @@ class SearchOp(NamedTuple):
 
 class PutOp(NamedTuple):
     """Write one item, or delete it (value=None). ttl: minutes. expected_version: write only over that version, 0 for
-    "not there yet"."""
+    "not there yet".
+    """
 
     namespace: tuple[str, ...]
     key: str
     value: Mapping[str, Any] | None
-    index: Literal[False] | list[str] | None = None
+    index: Literal[False] | list[str] | None = None  # type: ignore[assignment] - the documents' name
     ttl: float | None = None
     expected_version: int | None = None
 

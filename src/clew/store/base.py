@@ -133,7 +133,7 @@ class BaseStore(ABC):
         value: Mapping[str, Any],
         index: Literal[False] | list[str] | None = None,
         *,
-        ttl: float | None | NotProvided = NOT_PROVIDED,
+        ttl: float | NotProvided | None = NOT_PROVIDED,
         expected_version: int | None = None,
     ) -> None:
         """Store a value, whole.
@@ -152,7 +152,7 @@ class BaseStore(ABC):
         value: Mapping[str, Any],
         index: Literal[False] | list[str] | None = None,
         *,
-        ttl: float | None | NotProvided = NOT_PROVIDED,
+        ttl: float | NotProvided | None = NOT_PROVIDED,
         expected_version: int | None = None,
     ) -> None:
         """Store a value, whole; see `put`."""

@@ -6,13 +6,23 @@ import contextlib
 import time
 from typing import TYPE_CHECKING, Any
 
-from clew._postgres import AsyncBorrowed, AsyncPool, Borrowed, Pool, amigrate, fail, is_dead, is_driver_error, migrate
-from clew.store import _pg as Q  # noqa: N812 - a vocabulary
+from clew._postgres import (
+    AsyncBorrowed,
+    AsyncPool,
+    Borrowed,
+    Pool,
+    amigrate,
+    fail,
+    is_dead,
+    is_driver_error,
+    migrate,
+)
+from clew.store import _pg as Q
 from clew.store._embedded import AwaitedStore, BlockingStore
 from clew.store._rows import span, spell, to_bytes, to_record, unspell
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Sequence
+    from collections.abc import AsyncGenerator, Generator, Sequence
 
     from clew.store._engine import Plan, Record
     from clew.store.base import IndexConfig, TTLConfig
@@ -31,14 +41,19 @@ class PostgresStore(BlockingStore):
     """
 
     def __init__(
-        self, conn: Any, *, index: IndexConfig | None = None, ttl: TTLConfig | None = None, pool_size: int = 10
+        self,
+        conn: Any,
+        *,
+        index: IndexConfig | None = None,
+        ttl: TTLConfig | None = None,
+        pool_size: int = 10,
     ) -> None:
         super().__init__(index, ttl)
         self._pool = Pool(conn, size=pool_size) if isinstance(conn, str) else Borrowed(conn)
 
     @classmethod
     @contextlib.contextmanager
-    def from_conn_string(cls, conn_string: str, **options: Any) -> Iterator[PostgresStore]:
+    def from_conn_string(cls, conn_string: str, **options: Any) -> Generator[PostgresStore]:
         """Connect for a `with` block. options: as for the class."""
         store = cls(conn_string, **options)
         try:
@@ -68,7 +83,7 @@ class PostgresStore(BlockingStore):
         return None
 
     @contextlib.contextmanager
-    def _shelf(self, plan: Plan) -> Iterator[_Blocking]:
+    def _shelf(self, plan: Plan) -> Generator[_Blocking]:
         with self._pool.connection() as connection:
             try:
                 with connection.transaction() if plan.writes else contextlib.nullcontext():
@@ -90,14 +105,19 @@ class AsyncPostgresStore(AwaitedStore):
     """Like PostgresStore, awaited. conn: a URL or DSN, a psycopg AsyncConnection or an AsyncConnectionPool."""
 
     def __init__(
-        self, conn: Any, *, index: IndexConfig | None = None, ttl: TTLConfig | None = None, pool_size: int = 10
+        self,
+        conn: Any,
+        *,
+        index: IndexConfig | None = None,
+        ttl: TTLConfig | None = None,
+        pool_size: int = 10,
     ) -> None:
         super().__init__(index, ttl)
         self._pool = AsyncPool(conn, size=pool_size) if isinstance(conn, str) else AsyncBorrowed(conn)
 
     @classmethod
     @contextlib.asynccontextmanager
-    async def from_conn_string(cls, conn_string: str, **options: Any) -> AsyncIterator[AsyncPostgresStore]:
+    async def from_conn_string(cls, conn_string: str, **options: Any) -> AsyncGenerator[AsyncPostgresStore]:
         """Connect for an `async with` block. options: as for the class."""
         store = cls(conn_string, **options)
         try:
@@ -131,7 +151,7 @@ class AsyncPostgresStore(AwaitedStore):
         return None
 
     @contextlib.asynccontextmanager
-    async def _shelf(self, plan: Plan) -> AsyncIterator[_Awaited]:
+    async def _shelf(self, plan: Plan) -> AsyncGenerator[_Awaited]:
         async with self._pool.connection() as connection:
             try:
                 async with connection.transaction() if plan.writes else contextlib.nullcontext():
@@ -149,7 +169,7 @@ class AsyncPostgresStore(AwaitedStore):
         await self._pool.run("restarting times to live", work)
 
 
-class _LostConnection(Exception):  # noqa: N818 - a signal inside this module
+class _LostConnection(Exception):
     def __init__(self, error: BaseException) -> None:
         super().__init__(str(error))
         self.error = error

@@ -14,7 +14,7 @@ from clew.store._engine import Record
 from clew.store._rows import span, spell, to_bytes, to_text, unspell
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Sequence
+    from collections.abc import AsyncGenerator, Generator, Sequence
 
     from clew.store._engine import Plan
     from clew.store.base import IndexConfig, TTLConfig
@@ -58,7 +58,9 @@ def _load(member: bytes, raw: bytes) -> tuple[Record, list[bytes]]:
         data, created, updated, version, _, ttl, vectors = _unpack(raw)
     except (msgspec.DecodeError, ValueError, TypeError) as error:
         raise StorageCorruptError(f"the stored item {member!r} is damaged: {error}", backend="redis") from error
-    return Record(namespace, to_text(key), data, created, updated, version, 0, ttl), vectors  # the server drops it in time
+    return Record(
+        namespace, to_text(key), data, created, updated, version, 0, ttl
+    ), vectors  # the server drops it in time
 
 
 class _Batch:
@@ -107,7 +109,9 @@ class _Batch:
     async def _below(self, prefix: tuple[str, ...]) -> list[tuple[Record, Sequence[bytes]]]:
         first, end = (_escaped(one) for one in span(prefix))
         members = await self._ask(self._pipe.zrangebylex(self._names.index, b"[" + first, b"(" + end))
-        raws = await self._ask(self._pipe.mget([self._names.item(one) for one in members])) if members else []
+        raws: list[Any] = (
+            await self._ask(self._pipe.mget([self._names.item(one) for one in members])) if members else []
+        )
         found: dict[bytes, Any] = {
             member: _load(member, raw) for member, raw in zip(members, raws, strict=True) if raw is not None
         }
@@ -151,7 +155,12 @@ class RedisStore(BlockingStore):
     """
 
     def __init__(
-        self, redis: Any, *, index: IndexConfig | None = None, ttl: TTLConfig | None = None, prefix: str = "clew:store:"
+        self,
+        redis: Any,
+        *,
+        index: IndexConfig | None = None,
+        ttl: TTLConfig | None = None,
+        prefix: str = "clew:store:",
     ) -> None:
         super().__init__(index, ttl)
         self._client, self._ours = connect(redis, "RedisStore")
@@ -159,7 +168,7 @@ class RedisStore(BlockingStore):
 
     @classmethod
     @contextlib.contextmanager
-    def from_conn_string(cls, conn_string: str, **options: Any) -> Iterator[RedisStore]:
+    def from_conn_string(cls, conn_string: str, **options: Any) -> Generator[RedisStore]:
         """Connect for a `with` block. options: as for the class."""
         store = cls(conn_string, **options)
         try:
@@ -181,7 +190,7 @@ class RedisStore(BlockingStore):
         """Take items that the server removed out of the index; return how many there were."""
         with self._errors():
             members = self._client.zrange(self._names.index, 0, -1)
-            raws = self._client.mget([self._names.item(one) for one in members]) if members else []
+            raws: list[Any] = self._client.mget([self._names.item(one) for one in members]) if members else []
             gone = [one for one, raw in zip(members, raws, strict=True) if raw is None]
             return self._client.zrem(self._names.index, *gone) if gone else 0
 
@@ -195,7 +204,7 @@ class RedisStore(BlockingStore):
         raise _contended()
 
     @contextlib.contextmanager
-    def _shelf(self, plan: Plan) -> Iterator[_Batch]:
+    def _shelf(self, plan: Plan) -> Generator[_Batch]:
         with self._client.pipeline() as pipe:
             pipe.watch(self._names.prefix)  # from here on commands are answered at once
             batch = _Batch(pipe, self._names, awaited=False)
@@ -211,7 +220,7 @@ class RedisStore(BlockingStore):
             pipe.execute()
 
     @contextlib.contextmanager
-    def _errors(self) -> Iterator[None]:
+    def _errors(self) -> Generator[None]:
         with _sorted_errors():
             yield
 
@@ -220,7 +229,12 @@ class AsyncRedisStore(AwaitedStore):
     """Like RedisStore, awaited. redis: a URL or a redis.asyncio client."""
 
     def __init__(
-        self, redis: Any, *, index: IndexConfig | None = None, ttl: TTLConfig | None = None, prefix: str = "clew:store:"
+        self,
+        redis: Any,
+        *,
+        index: IndexConfig | None = None,
+        ttl: TTLConfig | None = None,
+        prefix: str = "clew:store:",
     ) -> None:
         super().__init__(index, ttl)
         self._client, self._ours = aconnect(redis, "AsyncRedisStore")
@@ -228,7 +242,7 @@ class AsyncRedisStore(AwaitedStore):
 
     @classmethod
     @contextlib.asynccontextmanager
-    async def from_conn_string(cls, conn_string: str, **options: Any) -> AsyncIterator[AsyncRedisStore]:
+    async def from_conn_string(cls, conn_string: str, **options: Any) -> AsyncGenerator[AsyncRedisStore]:
         """Connect for an `async with` block. options: as for the class."""
         store = cls(conn_string, **options)
         try:
@@ -250,7 +264,7 @@ class AsyncRedisStore(AwaitedStore):
         """Take items that the server removed out of the index; return how many there were."""
         with _sorted_errors():
             members = await self._client.zrange(self._names.index, 0, -1)
-            raws = await self._client.mget([self._names.item(one) for one in members]) if members else []
+            raws: list[Any] = await self._client.mget([self._names.item(one) for one in members]) if members else []
             gone = [one for one, raw in zip(members, raws, strict=True) if raw is None]
             return await self._client.zrem(self._names.index, *gone) if gone else 0
 
@@ -264,7 +278,7 @@ class AsyncRedisStore(AwaitedStore):
         raise _contended()
 
     @contextlib.asynccontextmanager
-    async def _shelf(self, plan: Plan) -> AsyncIterator[_Batch]:
+    async def _shelf(self, plan: Plan) -> AsyncGenerator[_Batch]:
         async with self._client.pipeline() as pipe:
             await pipe.watch(self._names.prefix)  # from here on commands are answered at once
             batch = _Batch(pipe, self._names, awaited=True)
@@ -281,12 +295,12 @@ class AsyncRedisStore(AwaitedStore):
                 await pipe.execute()
 
 
-class _Race(Exception):  # noqa: N818 - a signal inside this module
+class _Race(Exception):
     """A watched key changed: run the batch again."""
 
 
 @contextlib.contextmanager
-def _sorted_errors() -> Iterator[None]:
+def _sorted_errors() -> Generator[None]:
     try:
         yield
     except Exception as error:
@@ -295,5 +309,3 @@ def _sorted_errors() -> Iterator[None]:
         if is_redis_error(error):
             fail(error, "reading or writing the store")
         raise
-
-

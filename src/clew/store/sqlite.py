@@ -12,7 +12,7 @@ from clew.store._rows import span, spell, to_bytes, to_record, unspell
 
 if TYPE_CHECKING:
     import sqlite3
-    from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Sequence
+    from collections.abc import AsyncGenerator, Generator, Sequence
 
     from clew.store._engine import Plan, Record
     from clew.store.base import IndexConfig, TTLConfig
@@ -60,7 +60,7 @@ class SqliteStore(BlockingStore):
     @contextlib.contextmanager
     def from_conn_string(
         cls, conn_string: str, *, index: IndexConfig | None = None, ttl: TTLConfig | None = None
-    ) -> Iterator[SqliteStore]:
+    ) -> Generator[SqliteStore]:
         """Open a store for a `with` block. conn_string: the path of the file, or ":memory:"."""
         store = cls(conn_string, index=index, ttl=ttl)
         try:
@@ -85,7 +85,7 @@ class SqliteStore(BlockingStore):
             return connection.execute("DELETE FROM store_items WHERE expires > 0 AND expires <= ?", now).rowcount
 
     @contextlib.contextmanager
-    def _shelf(self, plan: Plan) -> Iterator[_Sqlite]:
+    def _shelf(self, plan: Plan) -> Generator[_Sqlite]:
         with self._database.transaction() if plan.writes else self._database.read() as connection:
             yield _Sqlite(connection)
 
@@ -102,7 +102,7 @@ class AsyncSqliteStore(SqliteStore):
     @contextlib.asynccontextmanager
     async def from_conn_string(  # type: ignore[override]
         cls, conn_string: str, *, index: IndexConfig | None = None, ttl: TTLConfig | None = None
-    ) -> AsyncIterator[AsyncSqliteStore]:
+    ) -> AsyncGenerator[AsyncSqliteStore]:
         """Open a store for an `async with` block."""
         store = cls(conn_string, index=index, ttl=ttl)
         try:
@@ -126,7 +126,8 @@ class _Sqlite:
 
     async def get(self, namespace: tuple[str, ...], key: str) -> Record | None:
         row = self._execute(
-            f"SELECT {_COLUMNS} FROM store_items WHERE namespace = ? AND key = ?", (spell(namespace), to_bytes(key))
+            f"SELECT {_COLUMNS} FROM store_items WHERE namespace = ? AND key = ?",
+            (spell(namespace), to_bytes(key)),
         ).fetchone()
         return to_record(row) if row else None
 
@@ -156,7 +157,9 @@ class _Sqlite:
 
     async def vectors(self, prefix: tuple[str, ...]) -> AsyncGenerator[tuple[Record, Sequence[bytes]], None]:
         last: tuple[Record, list[bytes]] | None = None
-        sql = f"SELECT {_COLUMNS}, vector FROM store_items JOIN store_vectors ON item = id WHERE {_BELOW} ORDER BY id, n"
+        sql = (
+            f"SELECT {_COLUMNS}, vector FROM store_items JOIN store_vectors ON item = id WHERE {_BELOW} ORDER BY id, n"
+        )
         for row in self._execute(sql, span(prefix)):
             record = to_record(row[:8])
             if last is not None and last[0][:2] == record[:2]:

@@ -6,8 +6,8 @@
             with MySaver.from_conn_string(...) as saver:
                 yield saver
 
-`SaverConformance` asks for the documented interface; `JournalConformance` adds leases, fencing and groups for savers that
-derive from clew's JournalSaver. Each test runs on every face in `faces`.
+`SaverConformance` asks for the documented interface; `JournalConformance` adds leases, fencing and groups for those
+that derive from clew's JournalSaver. Each test runs on every face in `faces`.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import pytest
 
-from clew.checkpoint import _journal as J  # noqa: N812 - a vocabulary
+from clew.checkpoint import _journal as J
 from clew.checkpoint.base import BaseCheckpointSaver, empty_checkpoint
 from clew.errors import ClewError
 from clew.testing._faces import Face
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 __all__ = ["JournalConformance", "SaverConformance"]
 
-ODD_IDS = ["plain", "naïve 猫", "50%_of", "it's \"quoted\"; DROP TABLE x; --", "a.b/c:d", "nul\x00inside", " "]
+ODD_IDS = ["plain", "naïve 猫", "50%_of", 'it\'s "quoted"; DROP TABLE x; --', "a.b/c:d", "nul\x00inside", " "]
 
 
 def config_of(thread: str, ns: str = "", checkpoint_id: str | None = None) -> Any:
@@ -63,7 +63,7 @@ class SaverConformance:
     @staticmethod
     def store(face: Face, saver: Any, config: Any, values: Any, step: int = 0, **metadata: Any) -> Any:
         """Put one checkpoint and return its config."""
-        versions = {name: f"{step + 2:032}.0" for name in values}
+        versions = dict.fromkeys(values, f"{step + 2:032}.0")
         checkpoint = {**empty_checkpoint(), "channel_values": values, "channel_versions": versions}
         return face(saver, "put", config, checkpoint, {"source": "loop", "step": step, **metadata}, versions)
 
@@ -97,7 +97,10 @@ class SaverConformance:
         for step in range(4):
             config = self.store(face, saver, config, {}, step, who="ada" if step % 2 else "bob")
             kept.append(config)
-        listed = lambda **options: [one.config for one in face(saver, "list", config_of("t"), **options)]  # noqa: E731
+
+        def listed(**options: Any) -> list[Any]:
+            return [one.config for one in face(saver, "list", config_of("t"), **options)]
+
         assert listed(limit=2) == kept[:1:-1]
         assert listed(before=kept[2]) == [kept[1], kept[0]]
         assert listed(before=kept[2], limit=1) == [kept[1]]
@@ -147,7 +150,15 @@ class SaverConformance:
 
     def test_values_keep_their_types(self, face: Face, saver: Any) -> None:
         """What comes back is equal in value and type, and a copy."""
-        values = {"t": (1, {2}), "i": {1: "a"}, "big": 2**70, "b": b"\x00\xff", "s": "a\x00b 猫", "none": None, "f": 1e308}
+        values = {
+            "t": (1, {2}),
+            "i": {1: "a"},
+            "big": 2**70,
+            "b": b"\x00\xff",
+            "s": "a\x00b 猫",
+            "none": None,
+            "f": 1e308,
+        }
         config = self.store(face, saver, config_of("t"), values)
         for _ in range(2):
             found = face(saver, "get_tuple", config).checkpoint["channel_values"]
@@ -168,7 +179,7 @@ class SaverConformance:
 
     def test_writers_at_the_same_time(self, face: Face, saver: Any) -> None:
         """Nothing is lost when many threads are written at once."""
-        calls = [
+        calls: list[Any] = [
             (saver, "put", (config_of(f"t{n}"), {**empty_checkpoint(), "channel_values": {"n": n}},
                             {"source": "loop", "step": 0}, {}))
             for n in range(40)
@@ -244,7 +255,10 @@ class JournalConformance(SaverConformance):
     def test_records_are_kept_in_order(self, face: Face, saver: Any, owner: str) -> None:
         """Records come back in the order they were written; numbers may have gaps; -1 comes after the last."""
         place = self.began(face, saver, owner)
-        commit = lambda *records: face(saver.journal, "commit", place, J.Batch(records=records))  # noqa: E731
+
+        def commit(*records: tuple[str, int, bytes]) -> None:
+            face(saver.journal, "commit", place, J.Batch(records=records))
+
         commit(("c1", 0, b"zero"))
         commit(("c1", 1, b"one"), ("c1", 1 << 30, b"two"))
         commit(("c1", -1, b"three"), ("c1", -1, b"four"))

@@ -78,7 +78,7 @@ class StoreConformance:
 
     def test_case_128_copies_go_in_and_out(self, face: Face, store: Any) -> None:
         """Nobody's later change reaches what is stored."""
-        value = {"list": [1]}
+        value: dict[str, list[Any]] = {"list": [1]}
         face(store, "put", ("n",), "k", value)
         value["list"].append("after put")
         face(store, "get", ("n",), "k").value["list"].append("through get")
@@ -87,7 +87,24 @@ class StoreConformance:
 
     def test_case_134_namespaces_match_whole_labels(self, face: Face, store: Any) -> None:
         """No namespace reads another that merely begins alike; no character is a wildcard."""
-        labels = ["a", "ab", "a%", "%", "_", "a_", "*", "a*", "A", "a/", "a-", "é", "a\x00", "a\x01", "a b", "[a]"]
+        labels = [
+            "a",
+            "ab",
+            "a%",
+            "%",
+            "_",
+            "a_",
+            "*",
+            "a*",
+            "A",
+            "a/",
+            "a-",
+            "é",
+            "a\x00",
+            "a\x01",
+            "a b",
+            "[a]",
+        ]
         for label in labels:
             face(store, "put", ("t", label), "k", {"who": label})
         face(store, "put", ("t", "a", "\x00deep"), "k.e.y\x00", {"who": "below"})
@@ -109,13 +126,17 @@ class StoreConformance:
     @pytest.mark.parametrize("namespace", [(), ("a.b",), ("",), (1,)], ids=repr)
     def test_bad_namespaces_are_refused(self, face: Face, store: Any, namespace: Any) -> None:
         """A namespace that could be mistaken for another is no namespace."""
-        with pytest.raises(ValueError, match="namespace|label"):
+        with pytest.raises(ValueError, match=r"namespace|label"):
             face(store, "put", namespace, "k", {"v": 1})
 
     def test_values_that_cannot_be_loaded_again_are_refused(self, face: Face, store: Any) -> None:
         """The path of what can't be kept is in the error, and nothing of the batch is."""
         with pytest.raises(TypeError, match=r"\$\.deep\[1\]"):
-            face(store, "batch", [PutOp(("n",), "good", {"v": 1}), PutOp(("n",), "k", {"deep": [1, lambda: 1]})])
+            face(
+                store,
+                "batch",
+                [PutOp(("n",), "good", {"v": 1}), PutOp(("n",), "k", {"deep": [1, lambda: 1]})],
+            )
         with pytest.raises(TypeError):
             face(store, "put", ("n",), "k", ["no mapping"])
         assert face(store, "search", ("n",)) == []
@@ -123,7 +144,13 @@ class StoreConformance:
     def test_filters(self, face: Face, store: Any) -> None:
         """Operators and their and, or, not; a key that is missing matches nothing."""
         for n in range(6):
-            face(store, "put", ("d",), f"k{n}", {"n": n, "kind": "even" if n % 2 == 0 else "odd", "in": {"side": n % 3}})
+            face(
+                store,
+                "put",
+                ("d",),
+                f"k{n}",
+                {"n": n, "kind": "even" if n % 2 == 0 else "odd", "in": {"side": n % 3}},
+            )
         face(store, "put", ("d",), "none", {"n": None, "flag": True, "one": 1, "tags": ["x", "y"]})
 
         def found(filter: Any) -> list[Any]:
@@ -179,7 +206,10 @@ class StoreConformance:
         """Sorted, by prefix, suffix, wildcard and depth, in pages."""
         for namespace in (("a", "b", "c"), ("a", "b", "d"), ("a", "x"), ("z", "c")):
             face(store, "put", namespace, "k", {"v": 1})
-        listed = lambda **options: face(store, "list_namespaces", **options)  # noqa: E731
+
+        def listed(**options: Any) -> Any:
+            return face(store, "list_namespaces", **options)
+
         assert listed() == [("a", "b", "c"), ("a", "b", "d"), ("a", "x"), ("z", "c")]
         assert listed(prefix=("a", "b")) == [("a", "b", "c"), ("a", "b", "d")]
         assert listed(suffix=("c",)) == [("a", "b", "c"), ("z", "c")]
@@ -209,7 +239,10 @@ class StoreConformance:
             face(store, "put", ("n",), "k", {"v": 2}, expected_version=0)
         item = face(store, "get", ("n",), "k")
         face(store, "put", ("n",), "k", {"v": 2}, expected_version=item.version)
-        stale = [PutOp(("n",), "other", {"v": 1}), PutOp(("n",), "k", {"v": 3}, expected_version=item.version)]
+        stale = [
+            PutOp(("n",), "other", {"v": 1}),
+            PutOp(("n",), "k", {"v": 3}, expected_version=item.version),
+        ]
         with pytest.raises(StorageConflictError):
             face(store, "batch", stale)
         assert face(store, "get", ("n",), "k").value == {"v": 2}

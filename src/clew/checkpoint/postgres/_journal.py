@@ -9,7 +9,7 @@ from weakref import WeakKeyDictionary
 
 from clew._postgres import AsyncPool, Pool, amigrate, migrate
 from clew.checkpoint._journal import Batch, GroupCommit, Job, Place, Row, is_dead
-from clew.checkpoint.postgres import _statements as S  # noqa: N812 - a vocabulary
+from clew.checkpoint.postgres import _statements as S
 from clew.checkpoint.postgres._schema import MIGRATIONS
 from clew.errors import StorageCorruptError, StorageError
 
@@ -24,7 +24,8 @@ _LARGEST = 2000  # records in one group: bounds the size of a message, and the w
 def _whole(bodies: list[bytes], chain: int, n: int) -> list[bytes]:
     if len(bodies) != n + 1:
         raise StorageCorruptError(
-            f"the chain {chain} of values has {len(bodies)} parts of {n + 1}: rows are missing", backend="postgres"
+            f"the chain {chain} of values has {len(bodies)} parts of {n + 1}: rows are missing",
+            backend="postgres",
         )
     return bodies
 
@@ -332,7 +333,11 @@ def _spelled(call: S.Call) -> tuple[str, tuple[Any, ...]]:
     rows = [row for job in call.jobs for row in job.batch.records]
     place = call.jobs[0].place
     columns = [S.raw(row[0]) for row in rows], [row[1] for row in rows], [row[2] for row in rows]
-    return "SELECT clew_records(%s, %s, %b::bytea[], %b::int[], %b::bytea[])", (place.key, place.token, *columns)
+    return "SELECT clew_records(%s, %s, %b::bytea[], %b::int[], %b::bytea[])", (
+        place.key,
+        place.token,
+        *columns,
+    )
 
 
 def refuse(face: str) -> StorageError:

@@ -10,7 +10,7 @@ from clew.checkpoint._views import JournalSaver
 from clew.checkpoint.postgres._journal import AsyncPostgresJournal, PostgresJournal
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Iterator
+    from collections.abc import AsyncGenerator, Generator
 
 
 class _BothFaces(PostgresJournal):
@@ -31,7 +31,19 @@ class _BothFaces(PostgresJournal):
         raise AttributeError(name)
 
 
-_METHODS = "acquire load commit renew chain checkpoints records notes places delete copy".split()
+_METHODS = [
+    "acquire",
+    "load",
+    "commit",
+    "renew",
+    "chain",
+    "checkpoints",
+    "records",
+    "notes",
+    "places",
+    "delete",
+    "copy",
+]
 
 
 class PostgresSaver(JournalSaver):
@@ -56,7 +68,7 @@ class PostgresSaver(JournalSaver):
     @contextlib.contextmanager
     def from_conn_string(
         cls, conn_string: str, *, pipeline: bool = False, serde: Any = None, pool_size: int = 10
-    ) -> Iterator[PostgresSaver]:
+    ) -> Generator[PostgresSaver]:
         """Connect for a `with` block. pipeline: accepted; commits that meet always travel together."""
         saver = cls(conn_string, serde=serde, pool_size=pool_size)
         try:
@@ -95,7 +107,7 @@ class AsyncPostgresSaver(JournalSaver):
     @contextlib.asynccontextmanager
     async def from_conn_string(
         cls, conn_string: str, *, pipeline: bool = False, serde: Any = None, pool_size: int = 10
-    ) -> AsyncIterator[AsyncPostgresSaver]:
+    ) -> AsyncGenerator[AsyncPostgresSaver]:
         """Connect for an `async with` block. pipeline: accepted; commits that meet always travel together."""
         saver = cls(conn_string, serde=serde, pool_size=pool_size)
         try:

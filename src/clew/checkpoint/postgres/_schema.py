@@ -107,7 +107,8 @@ MIGRATIONS = (
         RETURN QUERY SELECT a.id, a.token, a.owner, a.expires, a.state, a.name, a.info, a.latest, a.changed,
             c.id, c.parent, c.body,
             CASE WHEN c.id IS NULL THEN NULL ELSE
-                (SELECT array_agg(r.body ORDER BY r.n) FROM clew_records r WHERE r.place = a.id AND r.checkpoint = c.id) END,
+                (SELECT array_agg(r.body ORDER BY r.n) FROM clew_records r
+                 WHERE r.place = a.id AND r.checkpoint = c.id) END,
             false
         FROM clew_places a LEFT JOIN clew_checkpoints c ON c.place = a.id AND c.id = coalesce(wanted, a.latest)
         WHERE a.thread = th AND a.ns = nsp;
@@ -123,7 +124,8 @@ MIGRATIONS = (
         free BOOLEAN; had RECORD;
     BEGIN
         LOOP
-            SELECT id, owner, expires INTO pid, cur, ends FROM clew_places WHERE thread = th AND ns = nsp FOR NO KEY UPDATE;
+            SELECT id, owner, expires INTO pid, cur, ends FROM clew_places
+            WHERE thread = th AND ns = nsp FOR NO KEY UPDATE;
             EXIT WHEN FOUND;
             INSERT INTO clew_places (thread, ns, changed) VALUES (th, nsp, now_) ON CONFLICT DO NOTHING;
         END LOOP;

@@ -18,7 +18,8 @@ BYTEA, INT8, INT4 = 17, 20, 23
 LOAD = "SELECT * FROM clew_load(%b, %b, %b)"
 ACQUIRE = "SELECT * FROM clew_acquire(%b, %b, %s, %s, %s, %s)"
 RENEW = (
-    "UPDATE clew_places SET expires = extract(epoch FROM clock_timestamp()) + %s WHERE id = %s AND token = %s RETURNING 1"
+    "UPDATE clew_places SET expires = extract(epoch FROM clock_timestamp()) + %s "
+    "WHERE id = %s AND token = %s RETURNING 1"
 )
 CHAIN = "SELECT body FROM clew_values WHERE place = %s AND chain = %s AND n <= %s ORDER BY n"
 CHAIN_BY_NAME = (
@@ -35,10 +36,10 @@ NOTES = (
 )
 DELETE = "SELECT clew_delete(%b)"
 COPY = "SELECT clew_copy(%b, %b)"
-COMMIT = "SELECT clew_commit(" + ", ".join(
-    ["%s", "%b", "%b", "%s", "%b::bytea[]", "%b", "%b", "%b", "%b", "%b::bytea[]", "%b::int[]", "%b::bytea[]"]
-    + ["%b::bigint[]", "%b::int[]", "%b::bytea[]", "%b::bytea[]", "%b::bytea[]", "%s::int", "%b", "%b", "%s"]
-) + ")"  # fmt: skip
+COMMIT = (
+    "SELECT clew_commit(%s, %b, %b, %s, %b::bytea[], %b, %b, %b, %b, %b::bytea[], %b::int[], %b::bytea[], "
+    "%b::bigint[], %b::int[], %b::bytea[], %b::bytea[], %b::bytea[], %s::int, %b, %b, %s)"
+)
 RECORD = b"SELECT clew_record($1, $2, $3, $4, $5)"
 # the same in the form that is fastest when the session keeps its plan
 RECORD_PREPARED = (
@@ -169,9 +170,7 @@ def to_taken(place: Place, row: tuple[Any, ...]) -> Place:
     return place
 
 
-def checkpoints(
-    thread_id: str | None, ns: str | None, before: str | None, limit: int | None
-) -> tuple[str, list[Any]]:
+def checkpoints(thread_id: str | None, ns: str | None, before: str | None, limit: int | None) -> tuple[str, list[Any]]:
     """Return the statement that lists checkpoints, newest id first."""
     where: list[str] = []
     parameters: list[Any] = []

@@ -9,8 +9,8 @@ from weakref import WeakKeyDictionary
 
 from clew._redis import fail, is_redis_error
 from clew.checkpoint._journal import Batch, Busy, GroupCommit, Job, Place, Row, is_dead
-from clew.checkpoint.redis import _scripts as L  # noqa: N812 - a vocabulary
-from clew.checkpoint.redis import _statements as S  # noqa: N812 - a vocabulary
+from clew.checkpoint.redis import _scripts as L
+from clew.checkpoint.redis import _statements as S
 from clew.errors import StorageError
 
 if TYPE_CHECKING:

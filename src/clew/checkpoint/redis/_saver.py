@@ -10,7 +10,7 @@ from clew.checkpoint._views import JournalSaver
 from clew.checkpoint.redis._journal import AsyncRedisJournal, RedisJournal
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Iterator
+    from collections.abc import AsyncGenerator, Generator
 
 
 class RedisSaver(JournalSaver):
@@ -29,7 +29,7 @@ class RedisSaver(JournalSaver):
 
     @classmethod
     @contextlib.contextmanager
-    def from_conn_string(cls, conn_string: str, **options: Any) -> Iterator[RedisSaver]:
+    def from_conn_string(cls, conn_string: str, **options: Any) -> Generator[RedisSaver]:
         """Connect for a `with` block. options: as for the class."""
         saver = cls(conn_string, **options)
         try:
@@ -59,7 +59,7 @@ class AsyncRedisSaver(JournalSaver):
 
     @classmethod
     @contextlib.asynccontextmanager
-    async def from_conn_string(cls, conn_string: str, **options: Any) -> AsyncIterator[AsyncRedisSaver]:
+    async def from_conn_string(cls, conn_string: str, **options: Any) -> AsyncGenerator[AsyncRedisSaver]:
         """Connect for an `async with` block. options: as for the class."""
         saver = cls(conn_string, **options)
         try:

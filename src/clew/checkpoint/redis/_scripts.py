@@ -80,7 +80,10 @@ end
 LOAD = _script(_HEAD, _READ, "return read(ARGV[2], ARGV[3])")
 
 # ARGV: prefix, P, thread, owner, seconds, steal ('1' or ''), owner known to be dead or ''
-ACQUIRE = _script(_HEAD, _READ, """
+ACQUIRE = _script(
+    _HEAD,
+    _READ,
+    """
 local P, owner, at = ARGV[2], ARGV[4], now()
 if redis.call('EXISTS', pre..'p:'..P) == 0 then create(P, ARGV[3]) end
 local found = read(P, '')
@@ -94,10 +97,13 @@ if free then
     redis.call('HSET', pre..'p:'..P, 'o', owner, 'e', found[3])
 end
 return found
-""")
+""",
+)
 
 # ARGV: prefix, how many jobs, then each as `_statements.to_job` spells it; returns '1' or '' (fenced) for each
-COMMIT = _script(_HEAD, """
+COMMIT = _script(
+    _HEAD,
+    """
 local at = 2
 local function take() at = at + 1; return ARGV[at] end
 local function list(width)
@@ -155,7 +161,8 @@ for number = 1, tonumber(ARGV[2]) do
             end
         end
         for _, n in ipairs(notes) do
-            if n[2] == '1' then redis.call('HSET', pre..'n:'..P, n[1], n[3]) else redis.call('HDEL', pre..'n:'..P, n[1]) end
+            local key = pre..'n:'..P
+            if n[2] == '1' then redis.call('HSET', key, n[1], n[3]) else redis.call('HDEL', key, n[1]) end
         end
         for _, s in ipairs(state) do
             mark(P, s[1])
@@ -165,18 +172,24 @@ for number = 1, tonumber(ARGV[2]) do
     end
 end
 return done
-""")
+""",
+)
 
 # ARGV: prefix, P, token, seconds
-RENEW = _script(_HEAD, """
+RENEW = _script(
+    _HEAD,
+    """
 local place = pre..'p:'..ARGV[2]
 if redis.call('HGET', place, 't') ~= ARGV[3] then return 0 end
 redis.call('HSET', place, 'e', text(now() + tonumber(ARGV[4])))
 return 1
-""")
+""",
+)
 
 # ARGV: prefix, P, before or '', limit or ''
-CHECKPOINTS = _script(_HEAD, """
+CHECKPOINTS = _script(
+    _HEAD,
+    """
 local P, found = ARGV[2], {}
 local top = ARGV[3] ~= '' and '('..ARGV[3] or '+'
 local ids
@@ -190,10 +203,13 @@ for _, id in ipairs(ids) do
     found[#found + 1] = redis.call('HGET', pre..'c:'..P, id)
 end
 return found
-""")
+""",
+)
 
 # ARGV: prefix, set, name or '', limit or ''
-PLACES = _script(_HEAD, """
+PLACES = _script(
+    _HEAD,
+    """
 local found, left = {}, ARGV[4] ~= '' and tonumber(ARGV[4]) or -1
 for _, P in ipairs(redis.call('ZREVRANGE', pre..ARGV[2], 0, -1)) do
     if left == 0 then break end
@@ -204,16 +220,24 @@ for _, P in ipairs(redis.call('ZREVRANGE', pre..ARGV[2], 0, -1)) do
     end
 end
 return found
-""")
+""",
+)
 
 # ARGV: prefix, thread
-DELETE = _script(_HEAD, _WIPE, """
+DELETE = _script(
+    _HEAD,
+    _WIPE,
+    """
 for _, P in ipairs(redis.call('SMEMBERS', pre..'t:'..ARGV[2])) do wipe(P, ARGV[2]) end
 return 1
-""")
+""",
+)
 
 # ARGV: prefix, source thread, target thread, what P of the source begins with, the same of the target
-COPY = _script(_HEAD, _WIPE, """
+COPY = _script(
+    _HEAD,
+    _WIPE,
+    """
 for _, P in ipairs(redis.call('SMEMBERS', pre..'t:'..ARGV[3])) do wipe(P, ARGV[3]) end
 for _, P in ipairs(redis.call('SMEMBERS', pre..'t:'..ARGV[2])) do
     local Q = ARGV[5]..string.sub(P, #ARGV[4] + 1)
@@ -224,11 +248,14 @@ for _, P in ipairs(redis.call('SMEMBERS', pre..'t:'..ARGV[2])) do
     for _, chain in ipairs(redis.call('SMEMBERS', pre..'vi:'..P)) do
         redis.call('COPY', pre..'v:'..P..':'..chain, pre..'v:'..Q..':'..chain, 'REPLACE')
     end
-    for _, kind in ipairs({'c:', 'ci:', 'ri:', 'vi:', 'n:'}) do redis.call('COPY', pre..kind..P, pre..kind..Q, 'REPLACE') end
+    for _, kind in ipairs({'c:', 'ci:', 'ri:', 'vi:', 'n:'}) do
+        redis.call('COPY', pre..kind..P, pre..kind..Q, 'REPLACE')
+    end
     local p = redis.call('HMGET', pre..'p:'..P, 's', 'n', 'i', 'l')
     mark(Q, p[1])
     redis.call('HSET', pre..'p:'..Q, 'n', p[2], 'i', p[3])
     if p[4] then redis.call('HSET', pre..'p:'..Q, 'l', p[4]) end
 end
 return 1
-""")
+""",
+)

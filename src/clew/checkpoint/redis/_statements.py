@@ -132,14 +132,19 @@ def whole(bodies: Sequence[bytes | None], chain: int) -> list[bytes]:
     kept = [body for body in bodies if body is not None]
     if len(kept) != len(bodies):
         raise StorageCorruptError(
-            f"the chain {chain} of values has {len(kept)} parts of {len(bodies)}: keys are missing", backend="redis"
+            f"the chain {chain} of values has {len(kept)} parts of {len(bodies)}: keys are missing",
+            backend="redis",
         )
     return kept
 
 
 def chosen(names: Sequence[bytes], thread_id: str | None, ns: str | None) -> list[bytes]:
     """Return the names of places of a thread or a namespace."""
-    return [name for name in names if (thread_id is None or unspell(name)[0] == thread_id) and (ns is None or unspell(name)[1] == ns)]
+    return [
+        name
+        for name in names
+        if (thread_id is None or unspell(name)[0] == thread_id) and (ns is None or unspell(name)[1] == ns)
+    ]
 
 
 def newest(rows: list[tuple[str, str, Row]], limit: int | None) -> list[tuple[str, str, Row]]:

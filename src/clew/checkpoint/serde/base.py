@@ -47,7 +47,7 @@ class CipherProtocol(Protocol):
 def bind(serde: Any, *place: str) -> Any:
     """Return the serialiser for one place in storage; serialisers that bind nothing serve every place.
 
-    Savers call this for each value they write or read: `bind(self.serde, thread_id, namespace, checkpoint_id, channel)`.
+    For savers, around each value: `bind(self.serde, thread_id, namespace, checkpoint_id, channel).dumps_typed(value)`.
     """
     binding = getattr(serde, "bind", None)
     return serde if binding is None else binding(*place)

@@ -85,7 +85,11 @@ class EncryptedSerializer:
     encrypts = True  # savers give such a serialiser whole rows, together with their place
 
     def __init__(
-        self, cipher: CipherProtocol, serde: SerializerProtocol | None = None, *, accept_plaintext: bool = False
+        self,
+        cipher: CipherProtocol,
+        serde: SerializerProtocol | None = None,
+        *,
+        accept_plaintext: bool = False,
     ) -> None:
         self.cipher = cipher
         self.serde: SerializerProtocol = serde if serde is not None else JsonPlusSerializer()
@@ -125,7 +129,9 @@ class EncryptedSerializer:
     def bind(self, *place: str) -> EncryptedSerializer:
         """Return a serialiser for one place in storage: what it writes loads there and nowhere else."""
         bound = EncryptedSerializer(self.cipher, self.serde, accept_plaintext=self.accept_plaintext)
-        bound._place = b"".join(b"%d:%b" % (len(raw), raw) for raw in (one.encode("utf-8", "surrogatepass") for one in place))
+        bound._place = b"".join(
+            b"%d:%b" % (len(raw), raw) for raw in (one.encode("utf-8", "surrogatepass") for one in place)
+        )
         return bound
 
     def dumps_typed(self, obj: Any) -> tuple[str, bytes]:

@@ -36,12 +36,11 @@ class JsonPlusSerializer:
 
         Raises: SerializationError (a TypeError) with the path of the value that can't be kept.
         """
-        kind = type(obj)
         if obj is None:
             return "null", b""
-        if kind is bytes:
+        if type(obj) is bytes:
             return "bytes", obj
-        if kind is bytearray:
+        if type(obj) is bytearray:
             return "bytearray", bytes(obj)
         return "msgpack", encode(obj, registry=self.registry)
 
