@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import assert_type
 
-from clew.messages import AIMessageChunk, HumanMessage
 from pydantic import BaseModel
+
+from clew.messages import AIMessageChunk, HumanMessage
 
 
 class Case(BaseModel):
