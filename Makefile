@@ -62,7 +62,7 @@ docs: .venv/.dev
 
 crash: .venv/.dev
 	@echo "== processes killed at random instants and resumed"
-	@$(BIN)/python -m pytest -q tests/reliability
+	@CLEW_CRASH_KILLS=$(or $(KILLS),100) $(BIN)/python -m pytest -q -rP tests/reliability/test_crash_matrix.py tests/reliability/test_kill.py
 
 bench: .venv/.dev
 	@$(BIN)/python bench/run.py $(if $(PEERS),--peers)
