@@ -1,7 +1,7 @@
 """Kill every kind of run on every store: `python matrix.py BACKEND FACE URL FOLDER KILLS` prints JSON.
 
-Runs are forked from this warm process; each child opens its own connection. Items are the units that must not run again
-once their result was used: tasks, nodes, model calls, tool calls. A line `thread/begin/item` is written before an item's
+Runs are forked from this warm process; each child opens its own connection. Items are the units that must not run
+again once their result was used: tasks, nodes, model calls, tool calls. A line `thread/begin/item` is written before an item's
 effect, `thread/used/item` by whoever got its result.
 """
 
@@ -242,7 +242,7 @@ def prepare(kind: Any, url: str) -> None:
 
 
 def run(backend: str, face: str, url: str, folder: Path, wanted: int, shape: str) -> dict[str, Any]:
-    """Kill runs up to three times each at random instants, a new process going on each time, until there were enough."""
+    """Kill runs up to three times each at random instants, a new process going on each time, until it is enough."""
     kind, chance = SAVERS[backend, face], random.Random(f"{backend}{face}{shape}")
     log = Log(folder / f"log-{shape}")
 

@@ -1,6 +1,7 @@
 """Every store, both faces, every shape of run: killed with -9 at random instants, gone on with by a new process.
 
-CLEW_CRASH_KILLS: kills per cell, five by default (`make crash` sets 100). A wrong value ends a child with an error, which fails the cell.
+CLEW_CRASH_KILLS: kills per cell, five by default (`make crash` sets 100). A wrong value ends a child with an error,
+which fails the cell.
 """
 
 from __future__ import annotations
