@@ -13,7 +13,8 @@ if TYPE_CHECKING:
     from clew.runnables._lambda import RunnableLambda, chain
     from clew.runnables._parallel import RunnableMap, RunnableParallel
     from clew.runnables._sequence import RunnableSequence
-    from clew.runnables.base import Runnable, RunnableSerializable, coerce_to_runnable
+    from clew.runnables._serializable import RunnableSerializable
+    from clew.runnables.base import Runnable, coerce_to_runnable
     from clew.runnables.branch import RunnableBranch
     from clew.runnables.config import ensure_config, get_config_list, merge_configs, patch_config
     from clew.runnables.fallbacks import RunnableWithFallbacks
@@ -92,7 +93,7 @@ __getattr__, __dir__ = attributes(
         "RunnablePick": ".passthrough",
         "RunnableRetry": ".retry",
         "RunnableSequence": "._sequence",
-        "RunnableSerializable": ".base",
+        "RunnableSerializable": "._serializable",
         "RunnableWithFallbacks": ".fallbacks",
         "RunnableWithMessageHistory": ".history",
         "cancel_requested": "clew._pool",

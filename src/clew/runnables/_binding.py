@@ -166,6 +166,10 @@ class RunnableBindingBase(Runnable[Any, Any]):
         return self.bound.config_specs
 
 
+_REBOUND = ("bind_tools", "with_structured_output")
+"""Methods of models that return another runnable: it keeps the keywords and the config of the binding."""
+
+
 class RunnableBinding(RunnableBindingBase):
     """A runnable with keywords (`bind`) or a config (`with_config`) given in advance."""
 
@@ -213,6 +217,13 @@ class RunnableBinding(RunnableBindingBase):
         if name.startswith("_") or name == "bound":
             raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
         found = getattr(self.bound, name)
+        if name in _REBOUND:
+
+            @wraps(found)
+            def rebound(*args: Any, **kwargs: Any) -> Any:
+                return self._but(bound=found(*args, **kwargs))
+
+            return rebound
         if not inspect.ismethod(found) or "config" not in inspect.signature(found).parameters:
             return found
 

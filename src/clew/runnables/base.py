@@ -11,7 +11,6 @@ from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, overload
 
 from clew._pool import run_in_executor
-from clew.load._serializable import Serializable
 from clew.runnables._entry import acall_observed, call_observed
 
 if TYPE_CHECKING:
@@ -22,6 +21,7 @@ if TYPE_CHECKING:
     from clew.callbacks import Callbacks
     from clew.config import RunnableConfig
     from clew.runnables._sequence import RunnableSequence
+    from clew.runnables._serializable import RunnableSerializable
 
 Input = TypeVar("Input", contravariant=True)
 Output = TypeVar("Output", covariant=True)
@@ -403,36 +403,6 @@ class Runnable(ABC, Generic[Input, Output]):
         return await acall_observed(self, body, input, config, run_type=run_type)
 
 
-class RunnableSerializable(Serializable, Runnable[Input, Output]):
-    """Base of components that users subclass and configure: pydantic models that are runnables."""
-
-    name: str | None = None
-
-    def configurable_fields(self, **kwargs: Any) -> RunnableSerializable[Input, Output]:
-        """Return a component whose named fields can be set per call.
-
-        kwargs: field -> ConfigurableField(id=…) or one of the option forms; the value comes from `configurable[id]`.
-        Raises: ValueError if there is no such field.
-        """
-        from clew.runnables.configurable import RunnableConfigurableFields
-
-        return RunnableConfigurableFields(default=self, fields=kwargs)  # pyright: ignore[reportReturnType] - it stands for the component
-
-    def configurable_alternatives(
-        self, which: Any, *, default_key: str = "default", prefix_keys: bool = False, **kwargs: Any
-    ) -> RunnableSerializable[Input, Output]:
-        """Return a component that is replaced by an alternative when `configurable[which.id]` says so.
-
-        kwargs: key -> runnable, or a function that makes it. prefix_keys: ids of an alternative's own fields are
-            written `id==key/field`.
-        """
-        from clew.runnables.configurable import RunnableConfigurableAlternatives
-
-        return RunnableConfigurableAlternatives(  # pyright: ignore[reportReturnType] - it stands for the component
-            which=which, default=self, alternatives=kwargs, default_key=default_key, prefix_keys=prefix_keys
-        )
-
-
 def coerce_to_runnable(thing: Any) -> Runnable[Any, Any]:
     """Return a runnable as it is, a function as a lambda or generator, a mapping as a parallel.
 
@@ -455,6 +425,7 @@ _HOMES = {
     "RunnableMap": "_parallel",
     "RunnableParallel": "_parallel",
     "RunnableSequence": "_sequence",
+    "RunnableSerializable": "_serializable",
     "chain": "_lambda",
 }
 
