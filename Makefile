@@ -37,7 +37,7 @@ help:
 # the emulators of two cloud databases; npm is the machine's, else the one that a wheel brings
 tests/node/node_modules/.stamp: .venv/.dev tests/node/package-lock.json
 	@echo "== installing database emulators (npm)"
-	  $(BIN)/python tests/npm.py tests/node && touch $@ \
+	@$(BIN)/python tests/npm.py tests/node && touch $@ \
 	  || echo "== npm could not install them; their tests skip with the reason"
 
 setup: .venv/.dev tests/node/node_modules/.stamp
