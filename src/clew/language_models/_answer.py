@@ -13,7 +13,7 @@ from clew._drive import drive
 from clew.caches._flight import Abandoned
 from clew.callbacks._usage import ABANDONED
 from clew.errors import ModelRateLimitError
-from clew.language_models._caching import hit, is_whole, prompt_key, readable, resolve_cache
+from clew.language_models._caching import hit, is_whole, prompt_key, readable, resolve_cache, unless_broken
 from clew.language_models._relay import Relay
 from clew.language_models._stream import aclosing, astream_of, closing, stream_of
 from clew.language_models._turn import blocking
@@ -62,7 +62,7 @@ class Blocking:
     @staticmethod
     async def collect(turn: Turn) -> ChatResult:
         relay = Relay(turn, keep=False)
-        with closing(stream_of(turn)) as chunks:
+        with relay.watching(), closing(stream_of(turn)) as chunks:
             for chunk in chunks:
                 relay.take(chunk)
                 if turn.run is not None:
@@ -109,11 +109,12 @@ class Awaited:
     @staticmethod
     async def collect(turn: Turn) -> ChatResult:
         relay = Relay(turn, keep=False)
-        async with aclosing(astream_of(turn)) as chunks:
-            async for chunk in chunks:
-                relay.take(chunk)
-                if turn.run is not None:
-                    await turn.run.on_llm_new_token(chunk.message.content, chunk=chunk)
+        with relay.watching():
+            async with aclosing(astream_of(turn)) as chunks:
+                async for chunk in chunks:
+                    relay.take(chunk)
+                    if turn.run is not None:
+                        await turn.run.on_llm_new_token(chunk.message.content, chunk=chunk)
         relay.last()
         return turn.finish(relay.result())
 
@@ -175,9 +176,10 @@ async def _lead(turn: Turn, face: Face, cache: BaseCache, key: tuple[str, str], 
             return turn.finish(result)
         result = await _fresh(turn, face)
         kept = copies(result)
-        if is_whole(result):
-            await face.update(cache, key, kept)
         flight.land(kept)
+        if is_whole(result):
+            with unless_broken(cache):
+                await face.update(cache, key, kept)
     except Exception as error:
         flight.fail(error)
         raise

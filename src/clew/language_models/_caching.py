@@ -6,6 +6,7 @@ with all parameters. Hits are free: their usage says `total_cost: 0`.
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, cast
 
 import msgspec
@@ -19,7 +20,7 @@ from clew.messages.base import BaseMessage
 from clew.outputs import ChatGeneration, ChatResult, Generation
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Generator, Sequence
 
 _encode = msgspec.json.Encoder(enc_hook=lambda value: repr(value)).encode
 _copy: Any = cast("Any", BaseMessage).__copy__
@@ -102,6 +103,17 @@ def _free(generation: ChatGeneration) -> ChatGeneration:
     if usage:
         message.usage_metadata = {**usage, "total_cost": 0}
     return ChatGeneration(message=message, generation_info=generation.generation_info)
+
+
+@contextmanager
+def unless_broken(cache: BaseCache) -> Generator[None, None, None]:
+    """Let a cache that can't keep an answer say so in the log: the answer is paid for and must reach the caller."""
+    try:
+        yield
+    except Exception as error:
+        import logging
+
+        logging.getLogger("clew.caches").warning("%s could not keep an answer: %r", type(cache).__name__, error)
 
 
 def is_whole(result: ChatResult) -> bool:

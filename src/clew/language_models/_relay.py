@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from clew._kernel.usage import combine
+from clew.errors import ModelError
 from clew.language_models._caching import hit
 from clew.language_models._errors import EmptyStreamError
 from clew.language_models._turn import LC_ID_PREFIX, NO_FINAL_TEXT, is_mute
@@ -14,6 +16,8 @@ from clew.messages.base import BaseMessage
 from clew.outputs import ChatGeneration, ChatGenerationChunk, ChatResult, LLMResult
 
 if TYPE_CHECKING:
+    from collections.abc import Generator
+
     from clew.language_models._turn import Turn
 
 set_field: Any = BaseMessage.__setattr__
@@ -36,6 +40,16 @@ class Relay:
         self._last_kind: str | None = None
         self._number = -1
         self._usage: dict[str, Any] | None = None
+
+    @contextmanager
+    def watching(self) -> Generator[None, None, None]:
+        """Let an error of ours that breaks the stream in this block carry what had come."""
+        try:
+            yield
+        except ModelError as error:
+            if error.partial is None:
+                error.partial = self.whole()
+            raise
 
     def take(self, chunk: ChatGenerationChunk) -> AIMessageChunk:
         """Return the message of a chunk, completed in place: id, metadata, form of content."""

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from clew._drive import drive
 from clew.errors import ModelError
 from clew.language_models._answer import Awaited, Blocking, charge, copies, pause, request_key
-from clew.language_models._caching import is_whole, readable, resolve_cache
+from clew.language_models._caching import is_whole, readable, resolve_cache, unless_broken
 from clew.language_models._relay import Relay, set_field
 from clew.language_models._stream import aclosing, astream_of, closing, stream_of
 from clew.outputs import LLMResult
@@ -43,7 +43,8 @@ def relayed(turn: Turn) -> Iterator[AIMessageChunk]:
                 yield chunk.message
             charge(turn, counted, relay.whole())
             if found is not None and is_whole(relay.result()):
-                found[0].update(*found[1], copies(relay.result()))
+                with unless_broken(found[0]):
+                    found[0].update(*found[1], copies(relay.result()))
         else:
             chunk = relay.replay(cached)
             run.on_llm_new_token(chunk.message.content, chunk=chunk)
@@ -147,7 +148,8 @@ async def arelayed(turn: Turn) -> AsyncIterator[AIMessageChunk]:
                 yield chunk.message
             charge(turn, counted, relay.whole())
             if found is not None and is_whole(relay.result()):
-                await found[0].aupdate(*found[1], copies(relay.result()))
+                with unless_broken(found[0]):
+                    await found[0].aupdate(*found[1], copies(relay.result()))
         else:
             chunk = relay.replay(cached)
             await run.on_llm_new_token(chunk.message.content, chunk=chunk)

@@ -273,3 +273,24 @@ def test_a_script_of_one_conversation_hits_on_its_later_turns() -> None:
 
     assert talk() == (["one", "two"], 2)
     assert talk() == (["one", "two"], 0)
+
+
+def test_a_cache_that_cant_keep_an_answer_does_not_lose_it(call: Call, caplog: pytest.LogCaptureFixture) -> None:
+    class Full(Open):
+        def update(self, prompt: str, llm_string: str, return_val: Any) -> None:
+            raise OSError("disk full")
+
+    assert call(Awaiting(cache=Full()), "invoke", "x").text == "ok"
+    assert "".join(chunk.text for chunk in Flowing(cache=Full()).stream("x")) == "abc"
+    assert caplog.text.count("Full could not keep an answer") == 2
+
+
+def test_a_cache_that_cant_be_asked_is_an_error_before_anything_is_paid(call: Call) -> None:
+    class Down(Open):
+        def lookup(self, prompt: str, llm_string: str) -> Any:
+            raise ConnectionError("no server")
+
+    model = Awaiting(cache=Down())
+    with pytest.raises(ConnectionError):
+        call(model, "invoke", "x")
+    assert model.asked == []

@@ -259,3 +259,12 @@ def test_chunks_reach_the_reader_when_they_are_made() -> None:
     first = time.monotonic() - start
     next(stream)
     assert time.monotonic() - start >= 0.2 > first
+
+
+@CLASSES
+def test_a_stream_that_breaks_inside_invoke_carries_what_had_come(cls: Any) -> None:
+    ears, cut = Ears(), ModelConnectionError("cut")
+    with pytest.raises(ModelConnectionError) as caught:
+        cls(pieces=["a", "b", cut]).invoke("x", {"callbacks": [ears]}, stream=True)
+    assert caught.value.partial.content == "ab"
+    assert ears.events[-1][0] == "error" and ears.events[-1][2]["response"].generations[0][0].text == "ab"

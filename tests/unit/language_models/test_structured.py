@@ -380,3 +380,22 @@ def test_a_fault_names_its_place() -> None:
 
 def test_plain_models_need_nothing_of_their_own() -> None:
     assert Plain(reply=calling({"a": 1})).with_structured_output(P).invoke("q", {"callbacks": [Ears()]}) == P(a=1)
+
+
+def test_what_was_bound_before_stays_bound(call: Call) -> None:
+    from clew.callbacks import BaseCallbackHandler
+
+    class Ear(BaseCallbackHandler):
+        heard = 0
+
+        def on_chat_model_start(self, *args: Any, **kwargs: Any) -> None:
+            self.heard += 1
+
+    ear = Ear()
+    model = ScriptedChatModel(script=[calling({"a": 1})])
+    first = model.bind(stop=["x"], seed=1).with_config(callbacks=[ear])
+    for chain in (first.bind_tools([weather]), first.with_structured_output(P)):
+        call(chain, "invoke", "q")
+        assert model.calls[-1].stop == ["x"] and model.calls[-1].kwargs["seed"] == 1
+        assert model.calls[-1].kwargs["tools"]
+    assert ear.heard == 2
