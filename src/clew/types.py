@@ -261,9 +261,11 @@ class Command(Generic[N]):
         return f"Command({', '.join(shown)})"
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Command) and all(
-            getattr(self, name) == getattr(other, name) for name in ("graph", "update", "resume", "goto")
-        )
+        if not isinstance(other, Command):
+            return NotImplemented
+        mine: Any = self
+        theirs: Any = other  # pyright: ignore[reportUnknownVariableType] - of any node type
+        return all(getattr(mine, name) == getattr(theirs, name) for name in Command.__slots__)
 
     __hash__ = None  # type: ignore[assignment]
 

@@ -291,9 +291,11 @@ def show_args(args: bytes) -> str:
     if args[:1] != b"\0":
         return ""
     try:
-        found = msgspec.msgpack.decode(args[1:])
+        found: Any = msgspec.msgpack.decode(args[1:])
     except msgspec.DecodeError:
         return "…"
-    if isinstance(found, list) and len(found) == 2 and isinstance(found[0], list) and isinstance(found[1], dict):
-        return _clip(", ".join([*map(repr, found[0]), *(f"{k}={v!r}" for k, v in found[1].items())]), 120)
-    return _clip(", ".join(map(repr, found)) if isinstance(found, list) else repr(found), 120)
+    listed: list[Any] = list(found) if isinstance(found, list) else [found]  # pyright: ignore[reportUnknownArgumentType] - msgpack
+    named: dict[Any, Any] = {}
+    if len(listed) == 2 and isinstance(listed[0], list) and isinstance(listed[1], dict):
+        listed, named = listed
+    return _clip(", ".join([*map(repr, listed), *(f"{key}={value!r}" for key, value in named.items())]), 120)

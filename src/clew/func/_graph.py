@@ -8,7 +8,7 @@ call is "may": which of them a run makes, and how often, only the run knows.
 from __future__ import annotations
 
 from types import CodeType, FunctionType, MethodType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from clew.func._task import TaskFunction
 from clew.pregel._pregel import Pregel
@@ -76,7 +76,7 @@ def _uses(func: Any) -> tuple[list[Any], bool]:
         seen.add(id(one))
         for value in _named(one):
             if isinstance(value, (TaskFunction, Pregel)):
-                found.setdefault(id(value), value)
+                found.setdefault(id(value), value)  # pyright: ignore[reportUnknownArgumentType] - of any type
             elif value is interrupt or value is wait_for:
                 asks = True
             elif isinstance(value, (FunctionType, MethodType)) and value.__module__ == one.__module__:
@@ -89,8 +89,9 @@ def _plain(func: Any) -> FunctionType | None:
         func = func.func
     func = getattr(func, "__func__", func)
     if not isinstance(func, FunctionType):
-        func = getattr(type(func), "__call__", None)  # noqa: B004 - the method itself is wanted
-    return func if isinstance(func, FunctionType) else None
+        func = getattr(cast("Any", type(func)), "__call__", None)  # noqa: B004 - the method itself is wanted
+    found: Any = func
+    return found if isinstance(found, FunctionType) else None
 
 
 def _named(func: FunctionType) -> list[Any]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import operator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from clew.checkpoint import _records as R
 from clew.errors import UnknownInterruptError
@@ -24,7 +24,7 @@ def match(codec: Codec, thread_id: str, questions: Sequence[R.Question], resume:
     ids = {one.id: one for one in questions}
     keys = {one.key: one for one in questions if one.key is not None}
     if isinstance(resume, dict) and resume:
-        named: dict[Any, Any] = resume
+        named: dict[Any, Any] = dict(resume)  # pyright: ignore[reportUnknownArgumentType] - of any kind
         if all(key in ids or key in keys for key in named):
             return {
                 (ids.get(key) or keys[key]).id: _checked(codec, ids.get(key) or keys[key], value)
@@ -65,8 +65,7 @@ def _checked(codec: Codec, question: R.Question, value: Any) -> bytes:
 def json_schema(schema: Any) -> dict[str, Any]:
     """Return the JSON schema of a type, or the schema itself."""
     if isinstance(schema, dict):
-        found: dict[str, Any] = schema
-        return found
+        return dict(schema)  # pyright: ignore[reportUnknownArgumentType,reportUnknownVariableType] - a JSON schema
     from pydantic import TypeAdapter
 
     return TypeAdapter(_readable(schema)).json_schema()
@@ -79,13 +78,13 @@ def _readable(schema: Any) -> Any:
 
     if sys.version_info >= (3, 12) or not typing.is_typeddict(schema):
         return schema
-    from typing import NotRequired
-
-    from typing_extensions import TypedDict
+    import typing_extensions
 
     hints = typing.get_type_hints(schema, include_extras=True)
     optional = schema.__optional_keys__
-    return TypedDict(schema.__name__, {k: NotRequired[v] if k in optional else v for k, v in hints.items()})  # type: ignore[operator]
+    maker: Any = typing_extensions.TypedDict
+    missing: Any = typing_extensions.NotRequired
+    return maker(schema.__name__, {name: missing[hint] if name in optional else hint for name, hint in hints.items()})
 
 
 def check(schema: dict[str, Any], value: Any) -> None:
@@ -103,10 +102,11 @@ _KINDS: dict[str, tuple[type, ...]] = {
 }  # fmt: skip
 
 
-def _check(schema: Any, value: Any, place: str, top: dict[str, Any]) -> None:
+def _check(given: Any, value: Any, place: str, top: dict[str, Any]) -> None:
     """Check the parts of JSON schema that types are turned into."""
-    if schema is True or not isinstance(schema, dict):
-        return
+    if not isinstance(given, dict):
+        return None
+    schema = cast("dict[str, Any]", given)
     if "$ref" in schema:
         target: Any = top
         for part in schema["$ref"].lstrip("#/").split("/"):
@@ -129,7 +129,7 @@ def _check_kind(schema: dict[str, Any], value: Any, place: str) -> None:
         raise ValueError(f"{place} must be one of {schema['enum']!r}, not {value!r}")
     kinds = schema.get("type")
     if kinds is not None:
-        names = kinds if isinstance(kinds, list) else [kinds]
+        names = cast("list[str]", kinds) if isinstance(kinds, list) else [kinds]
         if not any(_is(value, name) for name in names):
             raise ValueError(f"{place} must be of type {' or '.join(names)}, not {value!r}")
 
@@ -152,9 +152,9 @@ def _check_union(options: list[Any], value: Any, place: str, top: dict[str, Any]
 
 def _check_parts(schema: dict[str, Any], value: Any, place: str, top: dict[str, Any]) -> None:
     if isinstance(value, dict):
-        _check_object(schema, value, place, top)
+        _check_object(schema, cast("dict[Any, Any]", value), place, top)
     elif isinstance(value, (list, tuple)) and "items" in schema:
-        for index, one in enumerate(value):
+        for index, one in enumerate(cast("list[Any]", value)):
             _check(schema["items"], one, f"{place}[{index}]", top)
     elif isinstance(value, (int, float)) and not isinstance(value, bool):
         for name, holds in _BOUNDS:
@@ -165,7 +165,8 @@ def _check_parts(schema: dict[str, Any], value: Any, place: str, top: dict[str, 
 
 
 _BOUNDS = (
-    ("minimum", operator.ge), ("maximum", operator.le), ("exclusiveMinimum", operator.gt), ("exclusiveMaximum", operator.lt),
+    ("minimum", operator.ge), ("maximum", operator.le),
+    ("exclusiveMinimum", operator.gt), ("exclusiveMaximum", operator.lt),
 )  # fmt: skip
 
 

@@ -50,7 +50,7 @@ def identity(spec: Spec) -> str:
     if spec.identity is None:
         from hashlib import blake2b
 
-        fn = spec.fn
+        fn: Any = spec.fn
         while hasattr(fn, "func"):
             fn = fn.func
         code = getattr(fn, "__code__", None)
@@ -81,6 +81,7 @@ def cache_key(spec: Spec, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Cach
 def run_blocking(root: Root, future: TaskFuture, frame: Frame) -> None:
     """Run a claimed sync task to its end."""
     spec = future.spec
+    cache: Any = root.cache
     watch = Watch(root, frame, future) if root.manager is not None or root.sink is not None else None
     if watch is not None:
         _done(watch.begin(), root)
@@ -88,13 +89,13 @@ def run_blocking(root: Root, future: TaskFuture, frame: Frame) -> None:
     frame.attempt = root.attempts.get(future.path, 0) + 1
     try:
         key = cache_key(spec, future.args, future.kwargs) if spec.cache is not None and root.cache is not None else None
-        found = root.cache.get([key]) if key is not None else {}
+        found: dict[Any, Any] = cache.get([key]) if key is not None else {}
         hit = key in found
-        value = found[key] if hit else _try(root, future, frame)
+        value: Any = found[key] if hit else _try(root, future, frame)
         if root.keeps or root.memo:
             root.keep_result(future, value, began, frame.attempt, "cached" if hit else "")
         if key is not None and spec.cache is not None and not hit:
-            root.cache.set({key: (value, spec.cache.ttl)})
+            cache.set({key: (value, spec.cache.ttl)})
         if watch is not None:
             _done(watch.end(value, cached=hit), root)
     except BaseException as error:

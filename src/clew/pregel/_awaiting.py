@@ -76,7 +76,11 @@ async def _slot(root: Root) -> None:
     assert root.slots is not None
     loop = asyncio.get_running_loop()
     gate = loop.create_future()
-    root.slots.enter(lambda: loop.call_soon_threadsafe(gate.set_result, None))
+
+    def open_gate() -> None:
+        loop.call_soon_threadsafe(gate.set_result, None)
+
+    root.slots.enter(open_gate)
     await gate
 
 
@@ -132,6 +136,7 @@ async def _once(future: TaskFuture, frame: Frame) -> None:
 
 async def _attempts(future: TaskFuture, frame: Frame) -> None:
     root, spec = future.root, future.spec
+    cache: Any = root.cache
     watch = Watch(root, frame, future) if root.manager is not None or root.sink is not None else None
     if watch is not None:
         await _done(watch.begin())
@@ -139,13 +144,13 @@ async def _attempts(future: TaskFuture, frame: Frame) -> None:
     frame.attempt = root.attempts.get(future.path, 0) + 1
     try:
         key = cache_key(spec, future.args, future.kwargs) if spec.cache is not None and root.cache is not None else None
-        found = await root.cache.aget([key]) if key is not None else {}
+        found: dict[Any, Any] = await cache.aget([key]) if key is not None else {}
         hit = key in found
-        value = found[key] if hit else await _try(future, frame)
+        value: Any = found[key] if hit else await _try(future, frame)
         if root.keeps or root.memo:
             await keep_result(future, value, began, frame.attempt, "cached" if hit else "")
         if key is not None and spec.cache is not None and not hit:
-            await root.cache.aset({key: (value, spec.cache.ttl)})
+            await cache.aset({key: (value, spec.cache.ttl)})
         if watch is not None:
             await _done(watch.end(value, cached=hit))
     except BaseException as error:

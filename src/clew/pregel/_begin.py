@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import itertools
 import time
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from clew._ids import sortable_id
 from clew.checkpoint import _records as R
@@ -84,7 +84,7 @@ async def begin(workflow: Pregel, root: Root, io: Io, thread_id: str, ns: str, i
     Raises: ThreadBusyError, PendingInterruptError, UnknownInterruptError, EmptyInputError, SerializationError, the
     storage's errors; Finished when the idempotency key has a result.
     """
-    options = (config or {}).get("configurable") or {}
+    options: dict[str, Any] = (config.get("configurable") if config else None) or dict[str, Any]()
     key = options.get("idempotency_key")
     note = None if key is None else f"key:{workflow.name}:{key}"
     checkpoint_id = options.get("checkpoint_id") or None
@@ -126,8 +126,8 @@ async def _acquire(
     except Busy as busy:
         if strategy == "reject":
             raise ThreadBusyError(
-                f"thread {thread_id!r} has a run of {busy.place.name or workflow.name!r} in progress; wait, or say what should "
-                'happen with @entrypoint(multitask_strategy="enqueue" | "interrupt" | "rollback")'
+                f"thread {thread_id!r} has a run of {busy.place.name or workflow.name!r} in progress; wait, or say "
+                'what should happen with @entrypoint(multitask_strategy="enqueue" | "interrupt" | "rollback")'
             ) from None
         if strategy != "enqueue":
             return await _take_over(root, io, thread_id, ns, owner, workflow)
@@ -205,7 +205,7 @@ async def _decide(
     is_open = body is not None and not known.ended and workflow.is_open(body)
     if note is not None:
         input = await _idempotent(root, start, note, input, head, is_open, known)
-    command = input if isinstance(input, Command) else None
+    command: Command[Any] | None = cast("Command[Any]", input) if isinstance(input, Command) else None
     start.command = command
     _refuse(workflow, root, place, input, command, known, records, is_open=is_open, forks=forks)
     if input is None or command is not None:
@@ -240,7 +240,7 @@ def _refuse(
             waiting = Known(rewound(records, results=False)).waiting()
         if not is_open:
             raise UnknownInterruptError(
-                f"nothing waits for an answer on thread {place.thread_id!r}; the answer {command.resume!r} was not used",
+                f"nothing waits for an answer on thread {place.thread_id!r}; {command.resume!r} was not used",
                 reason="not_pending",
             )
         root.given.update(_answers.match(codec, place.thread_id, waiting, command.resume))
@@ -270,7 +270,7 @@ async def _idempotent(
             raise Finished(await start.values.value(body.values.get(END)))
     elif head is not None and head.id == run and is_open and not isinstance(input, Command) and not known.failures:
         return None  # it waits, or its process died
-    return input
+    return cast("Any", input)
 
 
 async def _continue(
@@ -361,7 +361,7 @@ async def _fresh(
 
 def _metadata(config: Any, codec: Any) -> bytes | None:
     """Return what the caller says about the run, encoded: simple values only."""
-    given = (config or {}).get("metadata")
+    given: dict[str, Any] | None = config.get("metadata") if config else None
     if not given:
         return None
     kept = {k: v for k, v in given.items() if isinstance(v, (str, int, float, bool)) or v is None}

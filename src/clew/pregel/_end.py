@@ -133,6 +133,7 @@ def _family(error: BaseException, seen: set[int]) -> list[BaseException]:
         if one is not None:
             found += _family(one, seen)
     if isinstance(error, BaseExceptionGroup):
-        for one in error.exceptions:
+        members: tuple[BaseException, ...] = error.exceptions  # pyright: ignore[reportUnknownVariableType,reportUnknownMemberType] - of any kind
+        for one in members:
             found += _family(one, seen)
     return found

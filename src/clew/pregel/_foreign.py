@@ -225,7 +225,8 @@ class ForeignJournal:
         values: dict[str, R.Ref] = {
             name: _CODEC.encode(value) for name, value in checkpoint.get("channel_values", {}).items()
         }
-        parent = (found.parent_config or {}).get("configurable", {}).get("checkpoint_id")
+        names_of_parent: dict[str, Any] = found.parent_config["configurable"] if found.parent_config else {}
+        parent = names_of_parent.get("checkpoint_id")
         ts = checkpoint.get("ts")
         body = R.Body(
             0.0,

@@ -1,9 +1,9 @@
 """One body in progress, and where it stands in the run.
 
 Calls get their identity here, when they are made: the path of the frame and the number of the call. Calls and
-questions from other asyncio tasks or threads of the same body have no fixed order: they are told apart by name,
-arguments
-and occurrence. On replay the recorded call at the same place must have the same name and arguments.
+questions from other asyncio tasks or threads of the same body have no fixed order: they are told apart by name, by
+what they are given, and by occurrence. On replay the recorded call
+at the same place must have the same name and arguments.
 """
 
 from __future__ import annotations

@@ -5,7 +5,7 @@ The verbs are doors; each leads to the file that holds the idea. A subclass brin
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, cast
 
 from clew._drive import drive
 from clew._run import current
@@ -60,6 +60,7 @@ class Pregel(Runnable[Any, Any]):
     resumed run does something else than is on record. retry_policy: for the body as a whole.
     """
 
+    name: str
     is_task: ClassVar[bool] = False  # the body is itself one task for observers and streams
     refuses_input: ClassVar[bool] = False  # a new input while a question waits is an error
     needs_input: ClassVar[bool] = True
@@ -81,7 +82,7 @@ class Pregel(Runnable[Any, Any]):
         retry_policy: Sequence[RetryPolicy] = (),
         durability: Durability = "sync",
     ) -> None:
-        self.name = name
+        self.name = name  # pyright: ignore[reportIncompatibleVariableOverride] - a workflow always has one
         self.checkpointer = ensure_valid_checkpointer(checkpointer)
         self.store = store
         self.cache = cache
@@ -136,11 +137,10 @@ class Pregel(Runnable[Any, Any]):
     def coerce_context(self, context: Any) -> Any:
         """Return the context as its schema has it."""
         schema = self.context_schema
-        if context is None or schema is None or not isinstance(context, dict) or not isinstance(schema, type):
-            return context
-        if issubclass(schema, dict) or hasattr(schema, "__total__"):
-            return context
-        return schema(**context)
+        given = context
+        if isinstance(context, dict) and isinstance(schema, type) and not issubclass(cast("Any", schema), dict):
+            return cast("Any", schema)(**given)
+        return given
 
     def saver_for(self, config: Any) -> Any:
         """Return the saver of this call, or None."""
@@ -467,10 +467,10 @@ def result(outcome: Any, version: str) -> Any:
     if isinstance(outcome, Waiting):
         if version == "v2":
             return GraphOutput(outcome.state, outcome.interrupts)
-        shown: dict[str, Any] = dict(outcome.state) if isinstance(outcome.state, dict) else {}
+        state: Any = outcome.state
         if not outcome.interrupts:  # a breakpoint: nothing is asked
-            return outcome.state
-        if outcome.interrupts:
-            shown["__interrupt__"] = list(outcome.interrupts)
+            return state
+        shown: dict[str, Any] = dict(state) if isinstance(state, dict) else {}  # pyright: ignore[reportUnknownArgumentType] - a state
+        shown["__interrupt__"] = list(outcome.interrupts)
         return shown
     return GraphOutput(outcome) if version == "v2" else outcome

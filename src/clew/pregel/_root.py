@@ -148,7 +148,7 @@ class Root:
     def differs(self, path: str, was: str, now: str) -> None:
         """Act on a call that is not the recorded one: raise, or forget what is on record there."""
         text = (
-            f"{self.name!r} on thread {self.thread_id!r}: at call {path} the record has {was}, the code now does {now}. "
+            f"{self.name!r} on thread {self.thread_id!r}: at call {path} the record has {was}, the code does {now}. "
             "Nothing was run or saved; run it with the code that began it, keep changed branches behind patched(), "
             'or allow it with @entrypoint(nondeterminism="rerun")'
         )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn, cast
 
 from clew._run import current
 from clew.checkpoint._io import Awaiting, Blocking
@@ -125,6 +125,10 @@ async def _equip(root: Root, workflow: Pregel, config: Any, options: Options, *,
         _observe(root, workflow, options, awaited=awaited)
 
 
+def _run_name(root: Root) -> str | None:
+    return root.config.get("run_name") if root.config else None
+
+
 def _listens(config: Any) -> bool:
     from clew.callbacks import anyone_listening
 
@@ -135,7 +139,7 @@ def _observe(root: Root, workflow: Pregel, options: Options, *, awaited: bool) -
     """Make the callback manager of the run."""
     from clew.callbacks import AsyncCallbackManager, CallbackManager
 
-    config = root.config or {}
+    config: dict[str, Any] = root.config or {}
     kind = AsyncCallbackManager if awaited else CallbackManager
     root.manager = kind.configure(
         config.get("callbacks"), None, False, config.get("tags"), None, config.get("metadata"), None
@@ -163,9 +167,7 @@ async def _body(workflow: Pregel, flow: Flow) -> Any:
     config_token = None
     try:
         if root.manager is not None:
-            started = root.manager.on_chain_start(
-                None, flow.input, name=(root.config or {}).get("run_name") or workflow.name
-            )
+            started = root.manager.on_chain_start(None, flow.input, name=_run_name(root) or workflow.name)
             run = frame.run_manager = await started if flow.awaited else started
             whole: Any = dict(root.full_config())
             whole["callbacks"] = run.get_child()
@@ -193,12 +195,7 @@ async def _settle(workflow: Pregel, flow: Flow, start: Start | None, outcome: An
     root = flow.root
     abandon = error is not None and not isinstance(error, GraphInterrupt)
     if root.live:
-        if flow.awaited:
-            from clew.pregel._awaiting import drain
-
-            await drain(root, abandon=abandon)
-        else:
-            root.drain(abandon=abandon)
+        await _see_out(flow, abandon=abandon)
     error = _judge(root, error)
     if error is None and start is not None and not start.fresh and root.policy != "rerun" and workflow.is_task:
         error = _left_out(root)
@@ -220,6 +217,16 @@ async def _settle(workflow: Pregel, flow: Flow, start: Start | None, outcome: An
     if final is error:
         raise error
     raise final from None
+
+
+async def _see_out(flow: Flow, *, abandon: bool) -> None:
+    """Wait until no task is under way."""
+    if flow.awaited:
+        from clew.pregel._awaiting import drain
+
+        await drain(flow.root, abandon=abandon)
+    else:
+        flow.root.drain(abandon=abandon)
 
 
 def _left_out(root: Root) -> BaseException | None:
@@ -251,7 +258,9 @@ def _judge(root: Root, error: BaseException | None) -> BaseException | None:
     if error is None:
         return found
     if isinstance(error, BaseExceptionGroup):
-        pauses, rest = error.split(GraphInterrupt)
+        group = cast("BaseExceptionGroup[BaseException]", error)
+        error = group
+        pauses, rest = group.split(GraphInterrupt)
         if rest is None and pauses is not None:
             error = found if found is not None else GraphInterrupt(root.pending())
         elif pauses is not None and rest is not None:

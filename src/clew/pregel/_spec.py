@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, cast, Protocol
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -15,7 +15,7 @@ _ANNOTATED = {"config": "RunnableConfig", "store": "BaseStore", "writer": "Strea
 
 def _call_of(thing: Any) -> Any:
     """Return the method that calling an object runs."""
-    return getattr(type(thing), "__call__", None)  # noqa: B004 - the method itself is wanted
+    return getattr(cast("Any", type(thing)), "__call__", None)  # noqa: B004 - the method itself is wanted
 
 
 def is_async(function: Any) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from clew.checkpoint.base import timestamp
 
@@ -109,7 +109,8 @@ class Shape:
         if self.version == "v2":
             event: dict[str, Any] = {"type": mode, "ns": namespace, "data": data}
             if mode == "values":
-                asked = data.get("__interrupt__", ()) if isinstance(data, dict) else ()
+                shown = cast("dict[str, Any]", data) if isinstance(data, dict) else dict[str, Any]()
+                asked: Any = shown.get("__interrupt__", ())
                 event["interrupts"] = tuple(asked)
             return event
         if self.subgraphs:

@@ -120,9 +120,8 @@ async def fork(
         records=[(row_id, n, codec.seal(new_thread, R.pack(one))) for n, one in enumerate(records)],
         state=(IDLE, workflow.name, b""),
     ))  # fmt: skip
-    configurable = {
-        k: v for k, v in (config.get("configurable") or {}).items() if k not in ("checkpoint_id", "idempotency_key")
-    }
+    given: dict[str, Any] = config.get("configurable") or {}
+    configurable: dict[str, Any] = {k: v for k, v in given.items() if k not in ("checkpoint_id", "idempotency_key")}
     return {**config, "configurable": {**configurable, "thread_id": new_thread}}
 
 

@@ -245,6 +245,10 @@ class SqliteJournal:
         for checkpoint_id, _, body in batch.records:
             self._record(connection, key, checkpoint_id, body, fenced=bool(place.token))
         self._values_and_notes(connection, p, batch)
+        self._set_place(connection, p, batch, sets, arguments)
+
+    @staticmethod
+    def _set_place(connection: sqlite3.Connection, p: int, batch: Batch, sets: list[str], arguments: list[Any]) -> None:
         if batch.state is not None:
             sets.append("state = ?, name = ?, info = ?, changed = ?")
             arguments += [*batch.state, time.time()]

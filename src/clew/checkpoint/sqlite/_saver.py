@@ -11,7 +11,7 @@ from clew.checkpoint.sqlite._async import AsyncSqliteJournal
 if TYPE_CHECKING:
     import os
     import sqlite3
-    from collections.abc import Iterator
+    from collections.abc import Generator
 
 
 class SqliteSaver(JournalSaver):
@@ -39,7 +39,7 @@ class SqliteSaver(JournalSaver):
         serde: Any = None,
         timeout: float = 30.0,
         synchronous: str = "normal",
-    ) -> Iterator[SqliteSaver]:
+    ) -> Generator[SqliteSaver]:
         """Open a file (or ":memory:") for the length of a `with` block."""
         saver = cls.open(conn_string, serde=serde, timeout=timeout, synchronous=synchronous)
         try:

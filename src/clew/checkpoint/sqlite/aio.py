@@ -11,7 +11,7 @@ from clew.checkpoint.sqlite._async import AsyncSqliteJournal
 if TYPE_CHECKING:
     import os
     import sqlite3
-    from collections.abc import AsyncIterator
+    from collections.abc import AsyncGenerator
 
 __all__ = ["AsyncSqliteSaver"]
 
@@ -40,7 +40,7 @@ class AsyncSqliteSaver(JournalSaver):
         serde: Any = None,
         timeout: float = 30.0,
         synchronous: str = "normal",
-    ) -> AsyncIterator[AsyncSqliteSaver]:
+    ) -> AsyncGenerator[AsyncSqliteSaver]:
         """Open a file (or ":memory:") for the length of an `async with` block."""
         from clew import _sqlite
 
