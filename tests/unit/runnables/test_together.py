@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from clew._pool import run_in_executor
+from clew.config import get_config
 from clew.runnables import RunnableLambda, RunnableParallel, cancel_requested
 from clew.runnables._together import run_together
 
@@ -268,6 +269,26 @@ def test_context_variables_reach_branches_and_do_not_leak_out(call):
         assert call(RunnableParallel(a=look, b=look), "invoke", 1) == {"a": "ann", "b": "ann"}
         assert call(RunnableLambda(look), "batch", [1, 2, 3]) == ["ann"] * 3
         assert user.get() == "ann"
+    finally:
+        user.reset(token)
+
+
+def test_helpers_have_the_callers_context_as_well(call):
+    gate = threading.Barrier(3, timeout=10)
+
+    def look(x: Any) -> tuple[str, bool]:
+        gate.wait()  # so that three threads are at work, two of them helpers
+        return user.get(), get_config()["tags"] == ["t"]
+
+    token = user.set("ann")
+    try:
+        seen = call(RunnableLambda(look), "batch", [1, 2, 3], {"tags": ["t"]})
+        assert seen == [("ann", True)] * 3
+        nested = RunnableParallel(a=look, b=look, c=look)
+        assert call(nested, "invoke", 1, {"tags": ["t"]}) == dict.fromkeys("abc", ("ann", True))
+        assert sorted(call(RunnableLambda(look), "batch_as_completed", [1, 2, 3], {"tags": ["t"]})) == [
+            (i, ("ann", True)) for i in range(3)
+        ]
     finally:
         user.reset(token)
 
