@@ -13,6 +13,7 @@ from clew.config import current_config
 from clew.errors import ToolException, ToolTimeoutError
 from clew.runnables._entry import without_own
 from clew.runnables.config import ensure_config, inherit, merge_configs, traced
+from clew.tools._outcome import answer, told
 from clew.tools._result import to_json
 
 if TYPE_CHECKING:
@@ -85,9 +86,9 @@ async def _call(
             arguments[plan.config] = ensure_config(child)
         if run is not None and plan.run_manager is not None:
             arguments[plan.run_manager] = run if plan.run_manager == "run_manager" else run.get_child()
-        answer = tool._answer(await work(arguments), call_id)
+        result = answer(tool, await work(arguments), call_id)
     except BaseException as error:
-        handled, answer = _told(tool, error, call_id)
+        handled, result = _told(tool, error, call_id)
         if not handled:
             if run is not None:
                 await _settled(run.on_tool_error(error, tool_call_id=call_id))
@@ -95,8 +96,8 @@ async def _call(
     finally:
         current_config.reset(token)
     if run is not None:
-        await _settled(run.on_tool_end(answer, name=tool.name))
-    return answer
+        await _settled(run.on_tool_end(result, name=tool.name))
+    return result
 
 
 def _told(tool: Any, error: BaseException, call_id: str | None) -> tuple[bool, Any]:
@@ -104,7 +105,7 @@ def _told(tool: Any, error: BaseException, call_id: str | None) -> tuple[bool, A
     if not isinstance(error, (ToolException, ValidationError)):
         return False, None
     try:
-        return True, tool._told(error, call_id)
+        return True, told(tool, error, call_id)
     except (ToolException, ValidationError):
         return False, None
 

@@ -18,8 +18,8 @@ from clew.runnables._entry import plain
 from clew.runnables.base import RunnableSerializable
 from clew.runnables.config import ensure_config, run_in_executor
 from clew.tools._injected import InjectedToolArg, InjectedToolCallId
+from clew.tools._outcome import answer, told
 from clew.tools._plan import Plan
-from clew.tools._result import is_final, to_message
 from clew.utils._signature import Signature
 
 if TYPE_CHECKING:
@@ -220,8 +220,8 @@ class BaseTool(RunnableSerializable[Any, Any]):
                 arguments[plan.config] = ensure_config()
             output = self._work(arguments)
         except (ToolException, ValidationError) as error:
-            return self._told(error, call_id)
-        return self._answer(output, call_id)
+            return told(self, error, call_id)
+        return answer(self, output, call_id)
 
     async def _acall_plain(self, input: Any) -> Any:
         plan = self._plan()
@@ -232,8 +232,8 @@ class BaseTool(RunnableSerializable[Any, Any]):
                 arguments[plan.config] = ensure_config()
             output = await self._awork(arguments)
         except (ToolException, ValidationError) as error:
-            return self._told(error, call_id)
-        return self._answer(output, call_id)
+            return told(self, error, call_id)
+        return answer(self, output, call_id)
 
     def _taken_apart(self, plan: Plan, input: Any) -> tuple[Any, str | None]:
         """(arguments, id of the call or None) of what the tool was invoked with."""
@@ -259,45 +259,6 @@ class BaseTool(RunnableSerializable[Any, Any]):
 
             return await alimited(self, arguments)
         return await self._arun(**arguments)
-
-    def _answer(self, output: Any, call_id: str | None) -> Any:
-        """Return the result in the form that the caller wants."""
-        artifact = None
-        if self.response_format == "content_and_artifact" and not is_final(output):
-            if type(output) is not tuple or len(cast("tuple[Any, ...]", output)) != 2:
-                raise ValueError(
-                    f"the tool {self.name!r} has response_format='content_and_artifact', so it returns a pair "
-                    f"(content, artifact), not {type(cast('object', output)).__name__}"
-                )
-            output, artifact = cast("tuple[Any, Any]", output)
-        if call_id is None:
-            return output
-        return to_message(output, artifact, call_id, self.name)
-
-    def _told(self, error: Exception, call_id: str | None) -> Any:
-        """Return what the model is told about an error, or raise it."""
-        is_tool_error = isinstance(error, ToolException)
-        policy: Any = self.handle_tool_error if is_tool_error else self.handle_validation_error
-        if is_tool_error:
-            error.tool = error.tool or self.name
-            error.call_id = error.call_id or call_id
-        if not policy:
-            raise error
-        if callable(policy):
-            text = policy(error)
-        elif isinstance(policy, str):
-            text = policy
-        elif is_tool_error:
-            text = str(error) or "Tool execution error"
-        else:
-            text = _explained(cast("ValidationError", error))
-        return text if call_id is None else to_message(text, None, call_id, self.name, "error")
-
-
-def _explained(error: ValidationError) -> str:
-    """A validation error in words a model can act on, without links."""
-    lines = [f"{'.'.join(map(str, item['loc'])) or 'input'}: {item['msg']}" for item in error.errors(include_url=False)]
-    return "The arguments are not valid. " + "; ".join(lines)
 
 
 class BaseToolkit(BaseModel):
