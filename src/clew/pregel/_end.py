@@ -85,6 +85,11 @@ async def fail(root: Root, start: Start, error: BaseException) -> None:
 async def close(root: Root, start: Start, batch: Batch) -> None:
     """Commit the last batch of an attempt. Raises: RunCancelledError when another run took the thread."""
     owner = start.place.owner
+    if root.durability == "async":
+        while root.flush.locked():  # what it carries comes before the end
+            await start.io.sleep(0.0002)
+        if root.broken is not None and batch.checkpoint is not None:
+            raise root.broken
     if start.deferred is not None:
         from clew.pregel._checkpoints import undefer
 

@@ -6,6 +6,7 @@ Shared by all frames of the run. Knows nothing about how the body is driven.
 from __future__ import annotations
 
 import itertools
+import threading
 import time
 from contextvars import copy_context
 from threading import get_ident
@@ -69,6 +70,7 @@ class Root:
         self.numbers = itertools.count()
         self.backlog: list[tuple[str, int, bytes]] = []
         self.flushing = False
+        self.flush = threading.Lock()  # held while a part of the backlog is on its way to the disk
         self.capture: list[tuple[str, int, bytes]] | None = None
         self.io: Any = None
         self.quick = True  # the journal's blocking calls are short enough for an event loop
@@ -284,13 +286,14 @@ class Root:
             journal.commit(self.place, batch)
 
     def _flush_soon(self) -> None:
-        self.flushing = False
-        rows = self.take_backlog()
-        if rows:
-            try:
-                self._commit(rows)
-            except BaseException as error:  # kept in broken; the run ends with it
-                self.broken = self.broken or error
+        with self.flush:
+            self.flushing = False
+            rows = self.take_backlog()
+            if rows:
+                try:
+                    self._commit(rows)
+                except BaseException as error:  # kept in broken; the run ends with it
+                    self.broken = self.broken or error
 
     def take_backlog(self) -> list[tuple[str, int, bytes]]:
         """Return what waits to be written, taking it over."""
