@@ -109,7 +109,7 @@ class BaseChatMessageHistory(ABC):
         Raises: NotImplementedError where the store can't do it in one step; nothing is changed then either.
         """
         name = type(self).__name__
-        raise NotImplementedError(f"{name} can't replace its beginning in one step: implement replace_head, or keep all")
+        raise NotImplementedError(f"{name} can't replace its beginning: implement replace_head, or keep all messages")
 
     async def areplace_head(self, expected: Sequence[BaseMessage], replacement: Sequence[BaseMessage]) -> bool:
         """Put `replacement` in the place of the oldest messages, if these are still `expected`."""
@@ -144,15 +144,18 @@ class InMemoryChatMessageHistory(BaseChatMessageHistory, BaseModel):
     messages: list[BaseMessage] = Field(default_factory=list)
 
     def add_message(self, message: BaseMessage) -> None:
+        """Append one message."""
         self.messages.append(message)
 
     def add_messages(self, messages: Sequence[BaseMessage]) -> None:
+        """Append messages, in order and, in clew's stores, all or none and with nothing between them."""
         if type(self).add_message is InMemoryChatMessageHistory.add_message:
             self.messages.extend(messages)
         else:
             super().add_messages(messages)
 
     def replace_head(self, expected: Sequence[BaseMessage], replacement: Sequence[BaseMessage]) -> bool:
+        """Put `replacement` in the place of the oldest messages, if these are still `expected` (compare and swap)."""
         n = len(expected)
         with _swapping:
             if self.messages[:n] != list(expected):
@@ -161,18 +164,22 @@ class InMemoryChatMessageHistory(BaseChatMessageHistory, BaseModel):
         return True
 
     def clear(self) -> None:
+        """Remove all messages of this session."""
         self.messages = []
 
     async def aget_messages(self) -> list[BaseMessage]:
+        """Return all messages, oldest first."""
         return self.messages
 
     async def aadd_messages(self, messages: Sequence[BaseMessage]) -> None:
+        """Append messages, in order."""
         if _writes_in_memory(type(self)):
             self.messages.extend(messages)
         else:
             await super().aadd_messages(messages)
 
     async def aclear(self) -> None:
+        """Remove all messages of this session."""
         if type(self).clear is InMemoryChatMessageHistory.clear:
             self.clear()
         else:

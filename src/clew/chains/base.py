@@ -99,7 +99,8 @@ class Chain(RunnableSerializable[dict[str, Any], dict[str, Any]], ABC):
             return config
         given = cast("dict[str, Any]", config or {})
         tags = [*(self.tags or ()), *(given.get("tags") or ())]
-        return cast("RunnableConfig", {**given, "tags": tags, "metadata": {**(self.metadata or {}), **(given.get("metadata") or {})}})
+        metadata: dict[str, Any] = {**(self.metadata or {}), **(given.get("metadata") or {})}
+        return cast("RunnableConfig", {**given, "tags": tags, "metadata": metadata})
 
     # -- before and after -----------------------------------------------------------------------------
 

@@ -7,9 +7,10 @@ from typing import Any, Self
 from pydantic import Field, model_validator
 
 from clew.chains.llm import LLMChain
+from clew.memory._types import AnyPrompt
 from clew.memory.base import BaseMemory
 from clew.memory.buffer import ConversationBufferMemory
-from clew.prompts import BasePromptTemplate, PromptTemplate
+from clew.prompts import PromptTemplate
 
 __all__ = ["ConversationChain"]
 
@@ -32,7 +33,7 @@ class ConversationChain(LLMChain):
     """
 
     memory: BaseMemory | None = Field(default_factory=ConversationBufferMemory)
-    prompt: BasePromptTemplate = _PROMPT
+    prompt: AnyPrompt = _PROMPT
     input_key: str = "input"
     output_key: str = "response"
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Self
 
-from pydantic import Field, InstanceOf
+from pydantic import Field
 
 from clew.chains.base import Chain
+from clew.memory._types import AnyPrompt, AnyRunnable
 from clew.output_parsers import BaseLLMOutputParser, StrOutputParser
-from clew.prompts import BasePromptTemplate, PromptTemplate
-from clew.runnables import Runnable
+from clew.prompts import PromptTemplate
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -24,8 +24,8 @@ class LLMChain(Chain):
     every call. "stop" among the inputs is passed to the model.
     """
 
-    prompt: BasePromptTemplate
-    llm: InstanceOf[Runnable]  # pyright: ignore[reportMissingTypeArgument] - pydantic checks the class, not its parameters
+    prompt: AnyPrompt
+    llm: AnyRunnable
     output_key: str = "text"
     output_parser: BaseLLMOutputParser[Any] = Field(default_factory=StrOutputParser)
     llm_kwargs: dict[str, Any] = Field(default_factory=dict)

@@ -53,13 +53,14 @@ class AlchemyTable:
                 if isinstance(connection, str)
                 else connection
             )
-        self.asynchronous = asynchronous or not hasattr(self.engine, "raw_connection") or hasattr(self.engine, "sync_engine")
+        self.asynchronous = asynchronous or hasattr(self.engine, "sync_engine")
         sa = self._sa
         big = sa.BigInteger().with_variant(sa.Integer(), "sqlite")
-        long_text = sa.Text().with_variant(sa.dialects.mysql.LONGTEXT(), "mysql", "mariadb") if _mysql(self.engine) else sa.Text()
-        ids = sa.String(512) if _mysql(self.engine) else sa.Text()
-        if _mysql(self.engine):  # ids that differ in case or accents are different ids
-            ids = sa.dialects.mysql.VARCHAR(512, charset="utf8mb4", collation="utf8mb4_bin")
+        ids, long_text = sa.Text(), sa.Text()
+        if self.engine.dialect.name in ("mysql", "mariadb"):  # ids that differ in case or accents are different ids
+            mysql = sa.dialects.mysql
+            ids = mysql.VARCHAR(512, charset="utf8mb4", collation="utf8mb4_bin")
+            long_text = mysql.LONGTEXT()
         self._rows = sa.Table(
             table,
             sa.MetaData(),
@@ -120,7 +121,7 @@ class AlchemyTable:
         try:
             self._rows.metadata.create_all(self.engine, checkfirst=True)
         except self._sa.exc.DBAPIError:  # another process was faster?
-            if not self._sa.inspect(self.engine).has_table(self._rows.name):
+            if not self._has_table(self.engine):
                 raise
         _made[self.engine].add(self._rows.name)
 
@@ -130,9 +131,12 @@ class AlchemyTable:
                 await connection.run_sync(self._rows.metadata.create_all, checkfirst=True)
         except self._sa.exc.DBAPIError:
             async with self.engine.begin() as connection:
-                if not await connection.run_sync(lambda c: self._sa.inspect(c).has_table(self._rows.name)):
+                if not await connection.run_sync(self._has_table):
                     raise
         _made[self.engine].add(self._rows.name)
+
+    def _has_table(self, bind: Any) -> bool:
+        return self._sa.inspect(bind).has_table(self._rows.name)
 
     # -- blocking -------------------------------------------------------------------------------------
 
@@ -178,14 +182,12 @@ class AlchemyTable:
         return await self._arun(lambda connection: self._swap(connection, session_id, count, same, rows))
 
     def clear(self, session_id: str) -> None:
+        """Remove all messages of this session."""
         self._run(lambda c: c.execute(self._rows.delete().where(self._session == bound_text(session_id))))
 
     async def aclear(self, session_id: str) -> None:
+        """Remove all messages of this session."""
         await self._arun(lambda c: c.execute(self._rows.delete().where(self._session == bound_text(session_id))))
-
-
-def _mysql(engine: Any) -> bool:
-    return engine.dialect.name in ("mysql", "mariadb")
 
 
 def _ordered(rows: Sequence[str], last: int | None) -> Sequence[str]:

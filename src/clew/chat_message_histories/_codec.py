@@ -58,7 +58,7 @@ def _kinds() -> dict[type, str]:
 def _has_plain_fields(message: BaseMessage) -> bool:
     for name in message.__struct_fields__:
         value = getattr(message, name)
-        kind = type(value)
+        kind = cast("Any", type(value))
         if kind is str or value is None or (not value and (kind is dict or kind is list)):
             continue
         if not _is_plain(value):
@@ -90,7 +90,7 @@ def decode(rows: Sequence[str | bytes]) -> list[BaseMessage]:
     else:
         text = f"[{','.join(cast('Sequence[str]', rows))}]"
     # rows of our own hold no member that a message class lacks, so they may be read straight into the classes
-    if all([mark in row[:40] for row in rows]):  # pyright: ignore[reportOperatorIssue] - rows are of one kind
+    if all(mark in row[:40] for row in rows):
         try:
             return [stored.data for stored in _reader()(text)]
         except (msgspec.DecodeError, UnicodeEncodeError):
@@ -102,7 +102,9 @@ def decode(rows: Sequence[str | bytes]) -> list[BaseMessage]:
 def _reader() -> Callable[[bytes | str], list[Any]]:
     """Return the function that reads a list of our rows, in C."""
     forms = [
-        msgspec.defstruct(f"Stored{cls.__name__}", [("data", cls)], tag=kind, tag_field="type", forbid_unknown_fields=True)
+        msgspec.defstruct(
+            f"Stored{cls.__name__}", [("data", cls)], tag=kind, tag_field="type", forbid_unknown_fields=True
+        )
         for cls, kind in _kinds().items()
     ]
     return msgspec.json.Decoder(list[Union[tuple(forms)]]).decode  # type: ignore[misc]  # noqa: UP007 - made of a list
@@ -160,7 +162,7 @@ def _from_typed(text: Any) -> BaseMessage:
 
 def _is_plain(value: Any) -> bool:
     """Whether JSON carries a value exactly."""
-    kind = type(value)
+    kind = cast("Any", type(value))
     if kind in _PLAIN:
         return True
     if kind is dict:

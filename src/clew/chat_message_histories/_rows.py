@@ -58,39 +58,50 @@ class RowHistory(BaseChatMessageHistory):
         return decode(self._read())
 
     async def aget_messages(self) -> list[BaseMessage]:
+        """Return all messages, oldest first."""
         return decode(await self._aread())
 
     def get_last_messages(self, n: int) -> list[BaseMessage]:
+        """Return the newest n messages, oldest of them first; clew's stores read no more than these."""
         return decode(self._read(last=n)) if n > 0 else []
 
     async def aget_last_messages(self, n: int) -> list[BaseMessage]:
+        """Return the newest n messages, oldest of them first."""
         return decode(await self._aread(last=n)) if n > 0 else []
 
     def get_messages_after(self, n: int) -> list[BaseMessage]:
+        """Return all messages but the oldest n; clew's stores read no more than these."""
         return decode(self._read(after=max(n, 0)))
 
     async def aget_messages_after(self, n: int) -> list[BaseMessage]:
+        """Return all messages but the oldest n."""
         return decode(await self._aread(after=max(n, 0)))
 
     def add_message(self, message: BaseMessage) -> None:
+        """Append one message."""
         self.add_messages([message])
 
     def add_messages(self, messages: Sequence[BaseMessage]) -> None:
+        """Append messages, in order and, in clew's stores, all or none and with nothing between them."""
         if messages:
             self._append(encode_each(messages))
 
     async def aadd_messages(self, messages: Sequence[BaseMessage]) -> None:
+        """Append messages, in order."""
         if messages:
             await self._aappend(encode_each(messages))
 
     def replace_head(self, expected: Sequence[BaseMessage], replacement: Sequence[BaseMessage]) -> bool:
+        """Put `replacement` in the place of the oldest messages, if these are still `expected` (compare and swap)."""
         wanted = list(expected)
         return self._replace(len(wanted), lambda rows: decode(rows) == wanted, encode_each(replacement))
 
     def clear(self) -> None:
+        """Remove all messages of this session."""
         self._clear()
 
     async def aclear(self) -> None:
+        """Remove all messages of this session."""
         await self._aclear()
 
     def __repr__(self) -> str:

@@ -101,6 +101,7 @@ class SqliteTable:
         return True
 
     def clear(self, session_id: str) -> None:
+        """Remove all messages of this session."""
         self.database.write(f"DELETE FROM {self._table} WHERE {self._column} = ?", (bound_text(session_id),))
 
 

@@ -147,7 +147,7 @@ class DynamoDBChatMessageHistory(RowHistory):
         """Return the items of keys, in their order."""
         found: dict[str, dict[str, Any]] = {}
         for start in range(0, len(keys), 100):
-            wanted = {self.table_name: {"Keys": keys[start : start + 100], "ConsistentRead": True}}
+            wanted: dict[str, Any] = {self.table_name: {"Keys": keys[start : start + 100], "ConsistentRead": True}}
             while wanted:
                 answer = self.client.batch_get_item(RequestItems=wanted)
                 for item in answer["Responses"].get(self.table_name, []):
@@ -201,7 +201,10 @@ class DynamoDBChatMessageHistory(RowHistory):
             ":new": {"L": entries}, ":none": {"L": []}, ":size": {"N": str(size)}, ":zero": {"N": "0"},
             ":room": {"N": str(_ROOM - size)}, ":now": {"N": str(int(time.time()))},
         }  # fmt: skip
-        change = "SET #list = list_append(if_not_exists(#list, :none), :new), #bytes = if_not_exists(#bytes, :zero) + :size"
+        change = (
+            "SET #list = list_append(if_not_exists(#list, :none), :new), "
+            "#bytes = if_not_exists(#bytes, :zero) + :size"
+        )
         if self.ttl is not None:
             change += ", #ends = :ends"
             values[":ends"] = {"N": str(math.ceil(time.time() + self.ttl))}
@@ -226,20 +229,22 @@ class DynamoDBChatMessageHistory(RowHistory):
         if head is not None and float(head.get(self._ends, {"N": "inf"})["N"]) <= time.time():
             self._delete()
             return
-        self._try(number, "SET #sealed = :it", {":it": {"BOOL": True}}, {"#sealed": "Sealed"}, "attribute_exists(#list)",
-                  {"#list": self._list})  # fmt: skip
-        self._try(0, "SET #newest = :it", {":it": {"N": str(number + 1)}}, {"#newest": "Newest"},
-                  "attribute_not_exists(#newest) OR #newest < :it", {})  # fmt: skip
+        self._try(
+            number, "SET #sealed = :it", {":it": {"BOOL": True}}, {"#sealed": "Sealed", "#list": self._list},
+            "attribute_exists(#list)",
+        )  # fmt: skip
+        self._try(
+            0, "SET #newest = :it", {":it": {"N": str(number + 1)}}, {"#newest": "Newest"},
+            "attribute_not_exists(#newest) OR #newest < :it",
+        )  # fmt: skip
         self._newest = self._newest_number()
 
-    def _try(
-        self, number: int, change: str, values: dict[str, Any], names: dict[str, str], condition: str, more: dict[str, str]
-    ) -> None:
+    def _try(self, number: int, change: str, values: dict[str, Any], names: dict[str, str], condition: str) -> None:
+        """Change an item if it meets a condition; pass over one that doesn't."""
         try:
             self.client.update_item(
                 TableName=self.table_name, Key=self._item_key(number), UpdateExpression=change,
-                ConditionExpression=condition, ExpressionAttributeNames={**names, **more},
-                ExpressionAttributeValues=values,
+                ConditionExpression=condition, ExpressionAttributeNames=names, ExpressionAttributeValues=values,
             )  # fmt: skip
         except self._refused as error:
             if _code(error) != "ConditionalCheckFailedException":
@@ -250,8 +255,8 @@ class DynamoDBChatMessageHistory(RowHistory):
         if self.ttl is not None:
             ends = {":it": {"N": str(math.ceil(time.time() + self.ttl))}}
             for older in range(number):
-                self._try(older, "SET #ends = :it", ends, {"#ends": self._ends}, "attribute_exists(#list)",
-                          {"#list": self._list})  # fmt: skip
+                names = {"#ends": self._ends, "#list": self._list}
+                self._try(older, "SET #ends = :it", ends, names, "attribute_exists(#list)")
 
     def _newest_number(self) -> int:
         head = self._get([self._item_key(0)])[0]
@@ -320,7 +325,8 @@ class DynamoDBChatMessageHistory(RowHistory):
 
     def _delete_keys(self, keys: list[dict[str, Any]]) -> None:
         for start in range(0, len(keys), 25):
-            wanted = {self.table_name: [{"DeleteRequest": {"Key": key}} for key in keys[start : start + 25]]}
+            requests = [{"DeleteRequest": {"Key": key}} for key in keys[start : start + 25]]
+            wanted: dict[str, Any] = {self.table_name: requests}
             while wanted:
                 wanted = self.client.batch_write_item(RequestItems=wanted).get("UnprocessedItems") or {}
 

@@ -1,4 +1,4 @@
-"""One JSON file per session, appended in place.
+r"""One JSON file per session, appended in place.
 
 The file is a JSON array at every moment, with one line per write:
 
@@ -34,7 +34,7 @@ except ImportError:  # not a POSIX system: threads are kept apart, processes are
     fcntl = None
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Generator, Sequence
 
     from clew.messages import BaseMessage
 
@@ -50,7 +50,7 @@ class FileChatMessageHistory(BaseChatMessageHistory):
 
     file_path: the file; its folder must exist. encoding: of the text, ASCII-compatible (UTF-8 by default).
     ensure_ascii: write other characters as escapes.
-    Raises: StorageError when the file can't be opened; DeserializationError (a ValueError) when it holds something else.
+    Raises: StorageError when the file can't be opened, DeserializationError (a ValueError) when it holds other things.
     """
 
     def __init__(self, file_path: str, *, encoding: str | None = None, ensure_ascii: bool = True) -> None:
@@ -71,17 +71,21 @@ class FileChatMessageHistory(BaseChatMessageHistory):
             return from_dicts(self._items(_read(descriptor)))
 
     def get_last_messages(self, n: int) -> list[BaseMessage]:
+        """Return the newest n messages, oldest of them first; clew's stores read no more than these."""
         with self._open(exclusive=False) as descriptor:
             return from_dicts(self._last_items(descriptor, n)) if n > 0 else []
 
     def get_messages_after(self, n: int) -> list[BaseMessage]:
+        """Return all messages but the oldest n; clew's stores read no more than these."""
         with self._open(exclusive=False) as descriptor:
             return from_dicts(self._items(_read(descriptor))[max(n, 0) :])
 
     def add_message(self, message: BaseMessage) -> None:
+        """Append one message."""
         self.add_messages([message])
 
     def add_messages(self, messages: Sequence[BaseMessage]) -> None:
+        """Append messages, in order and, in clew's stores, all or none and with nothing between them."""
         if not messages:
             return
         line = self._line(messages)
@@ -93,6 +97,7 @@ class FileChatMessageHistory(BaseChatMessageHistory):
                 _write(descriptor, (b"" if size == len(_EMPTY) else b",") + line + _END, size - 1)
 
     def replace_head(self, expected: Sequence[BaseMessage], replacement: Sequence[BaseMessage]) -> bool:
+        """Put `replacement` in the place of the oldest messages, if these are still `expected` (compare and swap)."""
         n = len(expected)
         head = [self._line([message]) for message in replacement]
         with self._open(exclusive=True) as descriptor:
@@ -103,13 +108,14 @@ class FileChatMessageHistory(BaseChatMessageHistory):
         return True
 
     def clear(self) -> None:
+        """Remove all messages of this session."""
         with self._open(exclusive=True) as descriptor:
             self._swap(descriptor, [])
 
     # -- the file -------------------------------------------------------------------------------------
 
     @contextlib.contextmanager
-    def _open(self, *, exclusive: bool) -> Iterator[int]:
+    def _open(self, *, exclusive: bool) -> Generator[int]:
         """Open and lock the file; a file that another process put in its place meanwhile is opened instead."""
         name = os.path.realpath(self.file_path)
         with session_lock(("file", name)):  # flock is per open file: threads of one process need this too
@@ -152,7 +158,7 @@ class FileChatMessageHistory(BaseChatMessageHistory):
         except (DeserializationError, UnicodeDecodeError) as error:
             whole = raw[: raw.rfind(b"\n") + 1]
             if not whole.startswith(b"[\n"):
-                raise DeserializationError(f"{str(self.file_path)!r} is not a JSON list of messages: {error}") from error
+                raise DeserializationError(f"{str(self.file_path)!r} is no JSON list of messages: {error}") from error
             found = loads(whole.decode(self.encoding) + "]")
         if not isinstance(found, list):
             raise DeserializationError(f"{str(self.file_path)!r} holds no list of messages")

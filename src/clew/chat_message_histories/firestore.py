@@ -76,8 +76,8 @@ class FirestoreChatMessageHistory(RowHistory):
         return rows[-last:] if last is not None else rows[after:]
 
     def _parts(self, session: Any, write: Any) -> list[str]:
-        found = [session.collection(PARTS).document(part_id(write.get("name"), n)).get() for n in range(write.get("parts"))]
-        return [part.get("text") for part in found]
+        names = [part_id(write.get("name"), place) for place in range(write.get("parts"))]
+        return [session.collection(PARTS).document(name).get().get("text") for name in names]
 
     def _append(self, rows: list[str]) -> None:
         def work() -> None:
@@ -173,7 +173,7 @@ class FirestoreChatMessageHistory(RowHistory):
                 await session.collection(PARTS).document(part_id(name, place)).create({"text": text})
             await session.collection(WRITES).document(name).create(self._head(head, name))
         except self._errors as error:
-            raise StorageError(f"Firestore failed while appending to a history: {error}", backend="firestore") from error
+            raise StorageError(f"Firestore failed while appending a turn: {error}", backend="firestore") from error
 
     # -- documents ------------------------------------------------------------------------------------
 

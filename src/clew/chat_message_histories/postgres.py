@@ -44,7 +44,8 @@ class _Statements:
             f"ALTER TABLE {name} ALTER COLUMN message TYPE TEXT USING message::text",  # a table of others: jsonb
             f"ALTER TABLE {name} ADD COLUMN IF NOT EXISTS write_number BIGINT, "
             "ADD COLUMN IF NOT EXISTS place INTEGER NOT NULL DEFAULT 0, ADD COLUMN IF NOT EXISTS write_id TEXT",
-            f"UPDATE {name} SET write_number = id - 9223372036854775807 WHERE write_number IS NULL",  # before all of ours
+            # rows of others come before all of ours
+            f"UPDATE {name} SET write_number = id - 9223372036854775807 WHERE write_number IS NULL",
             f"CREATE SEQUENCE IF NOT EXISTS {sequence}",
             f"CREATE INDEX IF NOT EXISTS {quoted(table + '_session')} ON {name} (session_id, write_number, place)",
             f"CREATE UNIQUE INDEX IF NOT EXISTS {quoted(table + '_write')} ON {name} (write_id, place)",

@@ -96,7 +96,7 @@ class RedisChatMessageHistory(RowHistory):
 
     def _replace(self, count: int, same: Callable[[Sequence[str | bytes]], bool], rows: list[str]) -> bool:
         def work() -> bool:
-            found = self.redis_client.lrange(self._place, -count, -1) if count else []
+            found: list[Any] = self.redis_client.lrange(self._place, -count, -1) if count else []
             if not same(found[::-1]):
                 return False
             return self.redis_client.eval(_SWAP, 1, self._place, count, *found, *reversed(rows)) == 1

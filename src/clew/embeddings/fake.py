@@ -20,9 +20,11 @@ class FakeEmbeddings(Embeddings, BaseModel):
     size: int
 
     def embed_documents(self, texts: list[str]) -> list[list[float]]:
+        """Return one vector per text, in their order, all of one length."""
         return [self.embed_query(text) for text in texts]
 
     def embed_query(self, text: str) -> list[float]:
+        """Return the vector of a text that is looked up."""
         return [random.gauss(0.0, 1.0) for _ in range(self.size)]
 
 
@@ -34,9 +36,11 @@ class DeterministicFakeEmbedding(Embeddings, BaseModel):
     size: int
 
     def embed_documents(self, texts: list[str]) -> list[list[float]]:
+        """Return one vector per text, in their order, all of one length."""
         return [self.embed_query(text) for text in texts]
 
     def embed_query(self, text: str) -> list[float]:
+        """Return the vector of a text that is looked up."""
         seed = int.from_bytes(hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest()[:8], "big")
         source = random.Random(seed)
         return [source.gauss(0.0, 1.0) for _ in range(self.size)]

@@ -45,6 +45,7 @@ class LocalEmbeddings(Embeddings):
         self._loading = threading.Lock()
 
     def embed_documents(self, texts: list[str]) -> list[list[float]]:
+        """Return one vector per text, in their order, all of one length."""
         if not texts:
             return []
         with self._loading:
@@ -53,6 +54,7 @@ class LocalEmbeddings(Embeddings):
         return self._embed([_sound(text) for text in texts]).tolist()
 
     def embed_query(self, text: str) -> list[float]:
+        """Return the vector of a text that is looked up."""
         return self.embed_documents([text])[0]
 
 

@@ -54,7 +54,8 @@ def messages_of(value: Any, as_message: type[HumanMessage] | type[AIMessage]) ->
         items = cast("list[Any]", value)
         if all(isinstance(item, (BaseMessage, str)) for item in items):
             return [message for item in items for message in messages_of(item, as_message)]
-    raise TypeError(f"a turn is kept as a text, a message or a list of messages, not as {type(value).__name__}")
+    name = type(cast("object", value)).__name__
+    raise TypeError(f"a turn is kept as a text, a message or a list of messages, not as {name}")
 
 
 def turn_of(

@@ -97,9 +97,8 @@ class ConversationStringBufferMemory(BaseMemory):
 
     def save_context(self, inputs: dict[str, Any], outputs: dict[str, Any]) -> None:
         """Append the turn as lines."""
-        given = {key: value for key, value in inputs.items()}
-        key = self.input_key or get_prompt_input_key(given, self.memory_variables)
-        turn = turn_of(given, outputs, self.memory_variables, key, self.output_key)
+        key = self.input_key or get_prompt_input_key(inputs, self.memory_variables)
+        turn = turn_of(inputs, outputs, self.memory_variables, key, self.output_key)
         text = get_buffer_string(turn, human_prefix=self.human_prefix, ai_prefix=self.ai_prefix)
         self.buffer += ("\n" if self.buffer else "") + text
 

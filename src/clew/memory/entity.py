@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from pydantic import Field, PrivateAttr, model_validator
 
-from clew.language_models import BaseLanguageModel  # noqa: TC001 - a field's type
+from clew.memory._types import AnyModel, AnyPrompt
 from clew.memory.chat import BaseChatMemory
 from clew.memory.entity_stores.base import BaseEntityStore
 from clew.memory.entity_stores.in_memory import InMemoryEntityStore
@@ -15,7 +15,6 @@ from clew.memory.prompts import ENTITY_EXTRACTION_PROMPT, ENTITY_SUMMARIZATION_P
 from clew.memory.trimming import last_turns
 from clew.messages import BaseMessage, get_buffer_string
 from clew.output_parsers import StrOutputParser
-from clew.prompts import BasePromptTemplate  # noqa: TC001 - a field's type
 from clew.runnables.config import run_in_executor
 
 if TYPE_CHECKING:
@@ -29,18 +28,18 @@ _KEPT = 256  # inputs whose names are remembered between load and save
 class ConversationEntityMemory(BaseChatMemory):
     """Remember what is known of the people and things that are mentioned. Deprecated for new designs, supported.
 
-    llm: extracts names and writes the notes. entity_extraction_prompt: takes `history` and `input`, and is answered by a
-    comma-separated list or NONE. entity_summarization_prompt: takes `entity`, `summary`, `history`, `input`.
-    entity_cache: the names of the last loading. k: turns (question and answer) that the model is shown and the history
-    returned holds. chat_history_key: the key of the history. entity_store: where the notes are.
+    llm: extracts names and writes the notes. entity_extraction_prompt: takes `history` and `input`, and is answered by
+    a comma-separated list or NONE. entity_summarization_prompt: takes `entity`, `summary`, `history`, `input`.
+    entity_cache: the names of the last loading. k: turns that the model is shown and that are returned.
+    chat_history_key: the key of the history. entity_store: where the notes are.
     The names found in an input are kept for the save of that input, so turns of one memory may overlap.
     """
 
     human_prefix: str = "Human"
     ai_prefix: str = "AI"
-    llm: BaseLanguageModel
-    entity_extraction_prompt: BasePromptTemplate = ENTITY_EXTRACTION_PROMPT
-    entity_summarization_prompt: BasePromptTemplate = ENTITY_SUMMARIZATION_PROMPT
+    llm: AnyModel
+    entity_extraction_prompt: AnyPrompt = ENTITY_EXTRACTION_PROMPT
+    entity_summarization_prompt: AnyPrompt = ENTITY_SUMMARIZATION_PROMPT
     entity_cache: list[str] = Field(default_factory=list)
     k: int = 3
     chat_history_key: str = "history"
@@ -130,7 +129,7 @@ class ConversationEntityMemory(BaseChatMemory):
     def _lines(self, messages: list[BaseMessage]) -> str:
         return get_buffer_string(messages, human_prefix=self.human_prefix, ai_prefix=self.ai_prefix)
 
-    def _asked(self, prompt: BasePromptTemplate) -> Any:
+    def _asked(self, prompt: AnyPrompt) -> Any:
         return prompt | self.llm | StrOutputParser()
 
     def _input_text(self, inputs: dict[str, Any]) -> str:

@@ -10,13 +10,12 @@ from typing import TYPE_CHECKING, Any, Self
 
 from pydantic import BaseModel, ConfigDict, PrivateAttr, model_validator
 
-from clew.chat_history import BaseChatMessageHistory  # noqa: TC001 - a pydantic class's signature
-from clew.language_models import BaseLanguageModel  # noqa: TC001 - a field's type
+from clew.chat_history import BaseChatMessageHistory
+from clew.memory._types import AnyModel, AnyPrompt
 from clew.memory.chat import BaseChatMemory
 from clew.memory.prompts import SUMMARY_PROMPT
 from clew.messages import BaseMessage, SystemMessage, get_buffer_string
 from clew.output_parsers import StrOutputParser
-from clew.prompts import BasePromptTemplate  # noqa: TC001 - a field's type
 from clew.runnables._session_lock import SessionLock
 
 if TYPE_CHECKING:
@@ -36,8 +35,8 @@ class SummarizerMixin(BaseModel):
 
     human_prefix: str = "Human"
     ai_prefix: str = "AI"
-    llm: BaseLanguageModel
-    prompt: BasePromptTemplate = SUMMARY_PROMPT
+    llm: AnyModel
+    prompt: AnyPrompt = SUMMARY_PROMPT
     summary_message_cls: type[BaseMessage] = SystemMessage
 
     @model_validator(mode="after")
@@ -86,7 +85,7 @@ class ConversationSummaryMemory(BaseChatMemory, SummarizerMixin):
 
     @classmethod
     def from_messages(
-        cls, llm: BaseLanguageModel, chat_memory: BaseChatMessageHistory, *, summarize_step: int = 2, **kwargs: Any
+        cls, llm: AnyModel, chat_memory: BaseChatMessageHistory, *, summarize_step: int = 2, **kwargs: Any
     ) -> ConversationSummaryMemory:
         """Return a memory whose summary covers a filled history, made in steps of so many messages."""
         memory = cls(llm=llm, chat_memory=chat_memory, **kwargs)
@@ -103,7 +102,8 @@ class ConversationSummaryMemory(BaseChatMemory, SummarizerMixin):
 
     def load_memory_variables(self, inputs: dict[str, Any]) -> dict[str, Any]:
         """Return the summary, as text or as one message."""
-        return {self.memory_key: [self.summary_message_cls(content=self.buffer)] if self.return_messages else self.buffer}
+        shown = [self.summary_message_cls(content=self.buffer)] if self.return_messages else self.buffer
+        return {self.memory_key: shown}
 
     async def aload_memory_variables(self, inputs: dict[str, Any]) -> dict[str, Any]:
         """Return the summary, as text or as one message."""

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import PrivateAttr
 
-from clew.language_models import BaseLanguageModel  # noqa: TC001 - a field's type
+from clew.memory._types import AnyModel
 from clew.memory.chat import BaseChatMemory
 from clew.memory.trimming import Trimmed, fit_to_tokens
 from clew.messages import get_buffer_string
@@ -23,12 +23,13 @@ class ConversationTokenBufferMemory(BaseChatMemory):
 
     llm: whose tokenizer counts; give the model that will read the history. max_token_limit: tokens.
     prune_store: also remove what no longer fits from the history (NotImplementedError where a history can't);
-    otherwise the store keeps all and the window is computed on reading. Whole turns only; the newest one stays even if it alone is over the limit.
+    otherwise the store keeps all and the window is computed on reading. Whole turns only; the newest one stays even if
+    it alone is over the limit.
     """
 
     human_prefix: str = "Human"
     ai_prefix: str = "AI"
-    llm: BaseLanguageModel
+    llm: AnyModel
     memory_key: str = "history"
     max_token_limit: int = 2000
     prune_store: bool = False

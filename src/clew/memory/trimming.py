@@ -8,14 +8,14 @@ beginning. A talk with no question in it is cut between exchanges instead.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from clew.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage, ToolMessage
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from clew.language_models import BaseLanguageModel
+    from clew.memory._types import AnyModel
 
 __all__ = ["Trimmed", "fit_to_tokens", "last_turns"]
 
@@ -41,7 +41,7 @@ class Trimmed:
 
 
 def fit_to_tokens(
-    messages: Sequence[BaseMessage], limit: int, counter: BaseLanguageModel | Callable[[list[BaseMessage]], int]
+    messages: Sequence[BaseMessage], limit: int, counter: AnyModel | Callable[[list[BaseMessage]], int]
 ) -> Trimmed:
     """Keep the newest whole turns that fit in a token budget.
 
@@ -53,7 +53,7 @@ def fit_to_tokens(
     """
     if limit < 0:
         raise ValueError(f"a token budget can't be negative, and {limit} is")
-    count: Callable[[list[BaseMessage]], int] = getattr(counter, "get_num_tokens_from_messages", counter)
+    count = cast("Callable[[list[BaseMessage]], int]", getattr(counter, "get_num_tokens_from_messages", counter))
     head = _system_head(messages)
     base = count([])  # what a model adds once per request is no message's own
     tokens = base + sum(count([message]) - base for message in messages[:head])

@@ -7,7 +7,7 @@ not under the keys that the caller excludes.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence  # noqa: TC003 - a field's type
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, cast
 
 from pydantic import Field, PrivateAttr
@@ -17,7 +17,7 @@ from clew.documents import Document
 from clew.memory._keys import get_prompt_input_key, messages_of
 from clew.memory.base import BaseMemory
 from clew.messages import AIMessage, BaseMessage, get_buffer_string
-from clew.vectorstores import VectorStoreRetriever  # noqa: TC001 - a field's type
+from clew.vectorstores import VectorStoreRetriever
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -113,4 +113,4 @@ def _text(value: Any) -> str:
         return value.text if not getattr(value, "tool_calls", None) else get_buffer_string([value])
     if isinstance(value, (list, tuple)) and any(isinstance(item, BaseMessage) for item in cast("list[Any]", value)):
         return get_buffer_string(messages_of(value, AIMessage))
-    return str(value)
+    return str(cast("object", value))

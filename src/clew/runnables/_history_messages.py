@@ -69,8 +69,8 @@ def output_messages(value: Any, key: str | None) -> list[BaseMessage]:
 def _of_dict(made: dict[str, Any], key: str | None) -> list[BaseMessage]:
     if "generations" in made and key not in made:
         first = made["generations"][0]
-        generation = first[0] if isinstance(first, list) else first
-        message = generation["message"] if isinstance(generation, dict) else generation.message
+        generation: Any = cast("Any", first)[0] if isinstance(first, list) else first
+        message: Any = cast("Any", generation)["message"] if isinstance(generation, dict) else generation.message
         return output_messages(message, None)
     if key is None:
         if len(made) != 1 and "output" not in made:

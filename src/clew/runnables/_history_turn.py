@@ -99,7 +99,9 @@ class HistoryTurn(Runnable[Any, Any]):
         return call_observed(self, lambda value, inner, run: self._call(value, inner, run, kwargs), input, config)
 
     async def ainvoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Any:
-        return await acall_observed(self, lambda value, inner, run: self._acall(value, inner, run, kwargs), input, config)
+        return await acall_observed(
+            self, lambda value, inner, run: self._acall(value, inner, run, kwargs), input, config
+        )
 
     def stream(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Iterator[Any]:
         return stream_observed(self, lambda value, inner, run: self._stream(value, inner, run, kwargs), input, config)
@@ -120,7 +122,9 @@ class HistoryTurn(Runnable[Any, Any]):
         if run is None:
             output = self.runnable.invoke(entered.value, config, **kwargs)
         else:
-            body = lambda given, inner, step: self.runnable.invoke(given, child_config(inner, step), **kwargs)  # noqa: E731
+            def body(given: Any, inner: RunnableConfig, step: Any) -> Any:
+                return self.runnable.invoke(given, child_config(inner, step), **kwargs)
+
             output = call_observed(_RUN, body, entered.value, child_config(config, run))
         self._save(history, lock, self._turn(entered, output))
         return output
@@ -131,7 +135,9 @@ class HistoryTurn(Runnable[Any, Any]):
         if run is None:
             stream = self.runnable.stream(entered.value, config, **kwargs)
         else:
-            body = lambda given, inner, step: self.runnable.stream(given, child_config(inner, step), **kwargs)  # noqa: E731
+            def body(given: Any, inner: RunnableConfig, step: Any) -> Any:
+                return self.runnable.stream(given, child_config(inner, step), **kwargs)
+
             stream = stream_observed(_RUN, body, entered.value, child_config(config, run))
         chunks: list[Any] = []
         try:
@@ -189,7 +195,9 @@ class HistoryTurn(Runnable[Any, Any]):
         if run is None:
             output = await self.runnable.ainvoke(entered.value, config, **kwargs)
         else:
-            body = lambda given, inner, step: self.runnable.ainvoke(given, child_config(inner, step), **kwargs)  # noqa: E731
+            def body(given: Any, inner: RunnableConfig, step: Any) -> Any:
+                return self.runnable.ainvoke(given, child_config(inner, step), **kwargs)
+
             output = await acall_observed(_RUN, body, entered.value, child_config(config, run))
         await self._asave(history, lock, self._turn(entered, output))
         return output
@@ -202,7 +210,9 @@ class HistoryTurn(Runnable[Any, Any]):
         if run is None:
             stream = self.runnable.astream(entered.value, config, **kwargs)
         else:
-            body = lambda given, inner, step: self.runnable.astream(given, child_config(inner, step), **kwargs)  # noqa: E731
+            def body(given: Any, inner: RunnableConfig, step: Any) -> Any:
+                return self.runnable.astream(given, child_config(inner, step), **kwargs)
+
             stream = astream_observed(_RUN, body, entered.value, child_config(config, run))
         chunks: list[Any] = []
         try:

@@ -23,6 +23,7 @@ __all__ = ["GetSessionHistoryCallable", "RunnableWithMessageHistory"]
 GetSessionHistoryCallable: TypeAlias = "Callable[..., BaseChatMessageHistory | Awaitable[BaseChatMessageHistory]]"
 """A function of the session's keys that returns its history, or, for awaited calls, an awaitable of it."""
 
+_Plain = Runnable[Any, Any]
 _SESSION = ConfigurableFieldSpec(
     id="session_id", annotation=str, name="Session ID", description="Which conversation this is.", default="",
     is_shared=True,
@@ -72,6 +73,7 @@ class RunnableWithMessageHistory(RunnableBindingBase):
             on_abort,
         )
         super().__init__(bound=turn, **kwargs)
+        self._turn = turn
         self.get_session_history = get_session_history
         self.input_messages_key = input_messages_key
         self.output_messages_key = output_messages_key
@@ -82,32 +84,36 @@ class RunnableWithMessageHistory(RunnableBindingBase):
     @property
     def config_specs(self) -> list[ConfigurableFieldSpec]:
         """The runnable's own fields and those of the session."""
-        return get_unique_config_specs([*self.bound.runnable.config_specs, *self.history_factory_config])
+        return get_unique_config_specs([*self._turn.runnable.config_specs, *self.history_factory_config])
 
     # -- faces ----------------------------------------------------------------------------------------
 
     def invoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Any:
+        """Return the output for one input."""
         return self.bound.invoke(input, self._merge_configs(config), **{**self.kwargs, **kwargs})
 
     async def ainvoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Any:
+        """Return the output for one input. By default `invoke` runs in a worker thread."""
         return await self.bound.ainvoke(input, await self._amerge_configs(config), **{**self.kwargs, **kwargs})
 
     def stream(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Iterator[Any]:
+        """Yield the output piece by piece. By default there is one piece."""
         return self.bound.stream(input, self._merge_configs(config), **{**self.kwargs, **kwargs})
 
     async def astream(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> AsyncIterator[Any]:
+        """Yield the output piece by piece. By default there is one piece."""
         merged = await self._amerge_configs(config)
         async with closing(self.bound.astream(input, merged, **{**self.kwargs, **kwargs})) as chunks:
             async for chunk in chunks:
                 yield chunk
 
     # each item of a batch is a turn of its own, with its own session and its own error
-    batch = Runnable.batch
-    abatch = Runnable.abatch
-    batch_as_completed = Runnable.batch_as_completed
-    abatch_as_completed = Runnable.abatch_as_completed
-    transform = Runnable.transform
-    atransform = Runnable.atransform
+    batch = _Plain.batch
+    abatch = _Plain.abatch
+    batch_as_completed = _Plain.batch_as_completed
+    abatch_as_completed = _Plain.abatch_as_completed
+    transform = _Plain.transform
+    atransform = _Plain.atransform
 
     # -- the session ----------------------------------------------------------------------------------
 
@@ -173,5 +179,5 @@ def _parameters(function: Any) -> set[str] | None:
 
 def _identity(function: Any) -> str:
     """Name a factory, the same for one that is made anew per request: its sessions share their locks."""
-    named = function if hasattr(function, "__qualname__") else type(function)
+    named = cast("Any", function if hasattr(function, "__qualname__") else type(function))
     return f"{named.__module__}.{named.__qualname__}"

@@ -45,7 +45,7 @@ RICH: list[BaseMessage] = [
         additional_kwargs={"note": {"deep": [1, None, True]}},
     ),
     ToolMessage(content="21°", tool_call_id="c1", status="success"),
-    HumanMessage(content=[{"type": "text", "text": "and this?"}, {"type": "image_url", "image_url": {"url": "data:,"}}]),
+    HumanMessage(content=[{"type": "text", "text": "and?"}, {"type": "image_url", "image_url": {"url": "data:,"}}]),
     AIMessage(content="line one\nline two \"quoted\" \\ back'slash"),
 ]
 
@@ -188,7 +188,8 @@ class HistoryConformance(_Conformance):
         """Ten thousand messages, written in bulks, come back in order; so do its parts."""
         history = open("s")
         for start in range(0, self.many, 500):
-            face(history, "add_messages", [HumanMessage(content=str(n)) for n in range(start, min(start + 500, self.many))])
+            part = range(start, min(start + 500, self.many))
+            face(history, "add_messages", [HumanMessage(content=str(n)) for n in part])
         assert texts(face(open("s"), "get_messages")) == [str(n) for n in range(self.many)]
         assert texts(face(open("s"), "get_last_messages", 3)) == [str(n) for n in range(self.many - 3, self.many)]
 

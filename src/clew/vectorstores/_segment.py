@@ -1,7 +1,7 @@
 """Text as words that can be looked up, in scripts with and without spaces.
 
-A run of Chinese, Japanese or Korean characters becomes its overlapping pairs ("北京大学" -> "北京 京大 大学"), which needs
-no dictionary and finds every word of two characters or more; a single character stands for itself.
+A run of Chinese, Japanese or Korean characters becomes its overlapping pairs ("北京大学": 北京, 京大, 大学), which
+needs no dictionary and finds every word of two characters or more; a single character stands for itself.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, cast
 
 if TYPE_CHECKING:
     from clew.vectorstores._filters import Condition
@@ -48,7 +48,12 @@ def where(condition: Condition, dialect: Dialect) -> tuple[str, list[Any]]:
 class Sqlite:
     """SQLite's JSON functions over the column `metadata`."""
 
-    _TYPES = {str: "('text')", bool: "('true', 'false')", int: "('integer', 'real')", float: "('integer', 'real')"}
+    _TYPES: ClassVar[dict[Any, str]] = {
+        str: "('text')",
+        bool: "('true', 'false')",
+        int: "('integer', 'real')",
+        float: "('integer', 'real')",
+    }
 
     def exists(self, path: tuple[str, ...]) -> tuple[str, list[Any]]:
         return "(json_type(metadata, ?) IS NOT NULL)", [_sqlite_path(path)]
@@ -57,7 +62,7 @@ class Sqlite:
         place = _sqlite_path(path)
         if value is None:
             return ("(json_type(metadata, ?) IS 'null')", [place]) if sign == "=" else ("FALSE", [])
-        kinds = self._TYPES.get(type(value))
+        kinds = self._TYPES.get(cast("Any", type(value)))
         if kinds is None:  # a list or dict: equal as JSON, in one spelling
             if sign != "=":
                 return "FALSE", []
@@ -80,13 +85,13 @@ def _sqlite_path(path: tuple[str, ...]) -> str:
 class Postgres:
     """Postgres's jsonb operators over the column `metadata`."""
 
-    _TYPES = {str: "string", bool: "boolean", int: "number", float: "number"}
+    _TYPES: ClassVar[dict[Any, str]] = {str: "string", bool: "boolean", int: "number", float: "number"}
 
     def exists(self, path: tuple[str, ...]) -> tuple[str, list[Any]]:
         return "((metadata #> %s::text[]) IS NOT NULL)", [list(path)]
 
     def compare(self, path: tuple[str, ...], sign: str, value: Any) -> tuple[str, list[Any]]:
-        kind = self._TYPES.get(type(value))
+        kind = self._TYPES.get(cast("Any", type(value)))
         if sign == "=" or kind is None:
             if sign != "=":
                 return "FALSE", []

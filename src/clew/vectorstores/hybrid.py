@@ -16,7 +16,7 @@ from pydantic import Field, model_validator
 
 from clew.documents import Document
 from clew.retrievers import BaseRetriever
-from clew.vectorstores.base import VectorStore  # noqa: TC001 - a field's type
+from clew.vectorstores.base import VectorStore
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -58,7 +58,9 @@ class HybridRetriever(BaseRetriever):
     def _get_relevant_documents(self, query: str, *, run_manager: Any, **kwargs: Any) -> list[Document]:
         return [document for document, _ in self.search_with_scores(query, **kwargs)]
 
-    def search_with_scores(self, query: str, *, k: int | None = None, filter: Any = None) -> list[tuple[Document, float]]:
+    def search_with_scores(
+        self, query: str, *, k: int | None = None, filter: Any = None
+    ) -> list[tuple[Document, float]]:
         """Return the k best documents with their fused scores, 0 to the sum of the weights, best first."""
         wanted = filter if filter is not None else self.filter
         store: Any = self.vectorstore
@@ -79,7 +81,12 @@ class HybridRetriever(BaseRetriever):
         return [(found[key], score) for key, score in ranked]
 
     def add_turn(
-        self, messages: Sequence[BaseMessage], *, before: Sequence[BaseMessage] = (), when: float | None = None, **metadata: Any
+        self,
+        messages: Sequence[BaseMessage],
+        *,
+        before: Sequence[BaseMessage] = (),
+        when: float | None = None,
+        **metadata: Any,
     ) -> list[str]:
         """Store a turn with its date and the end of the turn before it; return the ids.
 

@@ -50,12 +50,15 @@ class InMemoryVectorStore(VectorStore):
         ids: list[str] | None = None,
         **kwargs: Any,
     ) -> list[str]:
+        """Add texts; return their ids. An id that is there already is replaced."""
         return self._put(documents_of(texts, metadatas, ids))
 
     def add_documents(self, documents: list[Document], ids: list[str] | None = None, **kwargs: Any) -> list[str]:
+        """Add documents; return their ids. `ids=` overrides those of the documents."""
         return self._put(_with_ids(documents, ids))
 
     async def aadd_documents(self, documents: list[Document], ids: list[str] | None = None, **kwargs: Any) -> list[str]:
+        """Add documents; return their ids."""
         fresh = _with_ids(documents, ids)
         self._keep(fresh, await self._embedding.aembed_documents([d.page_content for d in fresh]) if fresh else [])
         return [str(document.id) for document in fresh]
@@ -68,6 +71,7 @@ class InMemoryVectorStore(VectorStore):
         ids: list[str] | None = None,
         **kwargs: Any,
     ) -> list[str]:
+        """Add texts; return their ids. An id that is there already is replaced."""
         return await self.aadd_documents(documents_of(texts, metadatas, ids))
 
     def _put(self, fresh: list[Document]) -> list[str]:
@@ -85,6 +89,7 @@ class InMemoryVectorStore(VectorStore):
                 self._words.add(str(document.id), document.page_content)
 
     def delete(self, ids: Sequence[str] | None = None, **kwargs: Any) -> bool | None:
+        """Delete documents by id; ids that are not there are passed over."""
         for key in ids or ():
             if self._documents.pop(key, None) is not None and self._words is not None:
                 self._words.remove(key)
@@ -92,6 +97,7 @@ class InMemoryVectorStore(VectorStore):
         return True
 
     async def adelete(self, ids: Sequence[str] | None = None, **kwargs: Any) -> bool | None:
+        """Delete documents by id; ids that are not there are passed over."""
         return self.delete(ids)
 
     def delete_where(self, filter: Mapping[str, Any]) -> int:
@@ -102,28 +108,35 @@ class InMemoryVectorStore(VectorStore):
         return len(found)
 
     def get_by_ids(self, ids: Sequence[str], /) -> list[Document]:
+        """Return the documents that are there, in the order of the ids."""
         return [_copied(self._documents[key]) for key in ids if key in self._documents]
 
     async def aget_by_ids(self, ids: Sequence[str], /) -> list[Document]:
+        """Return the documents that are there, in the order of the ids."""
         return self.get_by_ids(ids)
 
     # -- searching ------------------------------------------------------------------------------------
 
     def similarity_search(self, query: str, k: int = 4, **kwargs: Any) -> list[Document]:
+        """Return the k documents nearest in meaning, the nearest first."""
         return [document for document, _ in self.similarity_search_with_score(query, k, **kwargs)]
 
     async def asimilarity_search(self, query: str, k: int = 4, **kwargs: Any) -> list[Document]:
+        """Return the k documents nearest in meaning, the nearest first."""
         return [document for document, _ in await self.asimilarity_search_with_score(query, k, **kwargs)]
 
     def similarity_search_with_score(self, query: str, k: int = 4, **kwargs: Any) -> list[tuple[Document, float]]:
+        """Return the k nearest documents with their scores."""
         return self.similarity_search_with_score_by_vector(self._embedding.embed_query(query), k, **kwargs)
 
     async def asimilarity_search_with_score(
         self, query: str, k: int = 4, **kwargs: Any
     ) -> list[tuple[Document, float]]:
+        """Return the k nearest documents with their scores."""
         return self.similarity_search_with_score_by_vector(await self._embedding.aembed_query(query), k, **kwargs)
 
     def similarity_search_by_vector(self, embedding: list[float], k: int = 4, **kwargs: Any) -> list[Document]:
+        """Return the k documents nearest to a vector."""
         return [document for document, _ in self.similarity_search_with_score_by_vector(embedding, k, **kwargs)]
 
     def similarity_search_with_score_by_vector(
@@ -148,6 +161,7 @@ class InMemoryVectorStore(VectorStore):
     def max_marginal_relevance_search(
         self, query: str, k: int = 4, fetch_k: int = 20, lambda_mult: float = 0.5, **kwargs: Any
     ) -> list[Document]:
+        """Return k documents that are near and unlike each other, of the fetch_k nearest."""
         return self.max_marginal_relevance_search_by_vector(
             self._embedding.embed_query(query), k, fetch_k, lambda_mult, **kwargs
         )
@@ -162,6 +176,7 @@ class InMemoryVectorStore(VectorStore):
         filter: Filter | None = None,
         **kwargs: Any,
     ) -> list[Document]:
+        """Return k documents that are near a vector and unlike each other, of the fetch_k nearest."""
         keys = [key for key, _ in self._vectors().nearest(embedding, fetch_k, self._accepting(filter))]
         chosen = diverse(embedding, self._vectors().vectors(keys), k, lambda_mult) if keys else []
         return [_copied(self._documents[keys[place]]) for place in chosen]
@@ -191,6 +206,7 @@ class InMemoryVectorStore(VectorStore):
         ids: list[str] | None = None,
         **kwargs: Any,
     ) -> Self:
+        """Return a store that holds these texts."""
         store = cls(embedding, **kwargs)
         store.add_texts(texts, metadatas, ids=ids)
         return store
@@ -198,7 +214,7 @@ class InMemoryVectorStore(VectorStore):
     def dump(self, path: str) -> None:
         """Write the store to a JSON file; the metadata must be JSON. The file appears whole or not at all."""
         keys = list(self._documents)
-        rows = self._vectors().vectors(keys).tolist() if keys else []
+        rows: list[list[float]] = self._vectors().vectors(keys).tolist() if keys else []
         content = {
             key: {"id": key, "vector": row, "text": self._documents[key].page_content,
                   "metadata": self._documents[key].metadata}

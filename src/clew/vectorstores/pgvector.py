@@ -7,7 +7,7 @@ segmented first, so Chinese is found as well; metadata in jsonb with every key a
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Self, cast
 
 from clew._postgres import Pool, migrate
 from clew.documents import Document
@@ -70,8 +70,9 @@ class PGVectorStore(VectorStore):
             table = self._t
             statements = [
                 "CREATE EXTENSION IF NOT EXISTS vector",
-                f"CREATE TABLE IF NOT EXISTS {table} (n BIGSERIAL PRIMARY KEY, id TEXT NOT NULL UNIQUE, content TEXT NOT NULL, "
-                f"metadata JSONB NOT NULL, words TSVECTOR NOT NULL, vector vector({size}) NOT NULL)",
+                f"CREATE TABLE IF NOT EXISTS {table} (n BIGSERIAL PRIMARY KEY, id TEXT NOT NULL UNIQUE, "
+                "content TEXT NOT NULL, metadata JSONB NOT NULL, words TSVECTOR NOT NULL, "
+                f"vector vector({size}) NOT NULL)",
                 f"CREATE INDEX IF NOT EXISTS {table}_words ON {table} USING gin (words)",
             ]
             if self._index:
@@ -92,6 +93,7 @@ class PGVectorStore(VectorStore):
         ids: list[str] | None = None,
         **kwargs: Any,
     ) -> list[str]:
+        """Add texts; return their ids. An id that is there already is replaced."""
         fresh = documents_of(texts, metadatas, ids)
         if not fresh:
             return []
@@ -107,13 +109,15 @@ class PGVectorStore(VectorStore):
                 f"INSERT INTO {self._t} (id, content, metadata, words, vector) "
                 "SELECT i, c, m::jsonb, w::tsvector, v::vector FROM unnest(%s::text[], %s::text[], %s::text[], "
                 "%s::text[], %s::text[]) AS given (i, c, m, w, v) ON CONFLICT (id) DO UPDATE SET "
-                "content = excluded.content, metadata = excluded.metadata, words = excluded.words, vector = excluded.vector",
+                "content = excluded.content, metadata = excluded.metadata, words = excluded.words, "
+                "vector = excluded.vector",
                 columns,
             ),
         )
         return [str(document.id) for document in fresh]
 
     def delete(self, ids: Sequence[str] | None = None, **kwargs: Any) -> bool | None:
+        """Delete documents by id; ids that are not there are passed over."""
         self._pool().run(
             "deleting documents", lambda c: c.execute(f"DELETE FROM {self._t} WHERE id = ANY(%s)", (list(ids or ()),))
         )
@@ -127,19 +131,24 @@ class PGVectorStore(VectorStore):
         )
 
     def get_by_ids(self, ids: Sequence[str], /) -> list[Document]:
-        rows = self._fetch("reading documents", f"SELECT id, content, metadata::text, 0 FROM {self._t} WHERE id = ANY(%s)", [list(ids)])
+        """Return the documents that are there, in the order of the ids."""
+        query = f"SELECT id, content, metadata::text, 0 FROM {self._t} WHERE id = ANY(%s)"
+        rows = self._fetch("reading documents", query, [list(ids)])
         found = {row[0]: _document(row) for row in rows}
         return [found[key] for key in ids if key in found]
 
     # -- searching ------------------------------------------------------------------------------------
 
     def similarity_search(self, query: str, k: int = 4, **kwargs: Any) -> list[Document]:
+        """Return the k documents nearest in meaning, the nearest first."""
         return [document for document, _ in self.similarity_search_with_score(query, k, **kwargs)]
 
     def similarity_search_with_score(self, query: str, k: int = 4, **kwargs: Any) -> list[tuple[Document, float]]:
+        """Return the k nearest documents with their scores."""
         return self.similarity_search_with_score_by_vector(self._embedding.embed_query(query), k, **kwargs)
 
     def similarity_search_by_vector(self, embedding: list[float], k: int = 4, **kwargs: Any) -> list[Document]:
+        """Return the k documents nearest to a vector."""
         return [document for document, _ in self.similarity_search_with_score_by_vector(embedding, k, **kwargs)]
 
     def similarity_search_with_score_by_vector(
@@ -176,6 +185,7 @@ class PGVectorStore(VectorStore):
     def max_marginal_relevance_search(
         self, query: str, k: int = 4, fetch_k: int = 20, lambda_mult: float = 0.5, **kwargs: Any
     ) -> list[Document]:
+        """Return k documents that are near and unlike each other, of the fetch_k nearest."""
         return self.max_marginal_relevance_search_by_vector(
             self._embedding.embed_query(query), k, fetch_k, lambda_mult, **kwargs
         )
@@ -190,6 +200,7 @@ class PGVectorStore(VectorStore):
         filter: Mapping[str, Any] | None = None,
         **kwargs: Any,
     ) -> list[Document]:
+        """Return k documents that are near a vector and unlike each other, of the fetch_k nearest."""
         import numpy as np
 
         condition, values = _condition(filter)
@@ -219,6 +230,7 @@ class PGVectorStore(VectorStore):
         connection: str = "postgresql://postgres@localhost/vectors",
         **kwargs: Any,
     ) -> Self:
+        """Return a store that holds these texts."""
         store = cls(connection, embedding, **kwargs)
         store.add_texts(texts, metadatas, ids=ids)
         return store
@@ -273,14 +285,12 @@ def _json(metadata: dict[str, Any]) -> str:
 
 def _refuse(value: Any) -> None:
     """Raise when a text in metadata is one that jsonb can't hold."""
-    texts = [value] if isinstance(value, str) else []
     if isinstance(value, dict):
-        texts = [*value]
-        for item in value.values():
+        for key, item in cast("dict[str, Any]", value).items():
+            _refuse(key)
             _refuse(item)
     elif isinstance(value, list):
-        for item in value:
+        for item in cast("list[Any]", value):
             _refuse(item)
-    for text in texts:
-        if "\x00" in text or any(0xD800 <= ord(letter) < 0xE000 for letter in text):
-            raise SerializationError("metadata in Postgres can't hold a NUL or half a surrogate pair", path="$.metadata")
+    elif isinstance(value, str) and ("\x00" in value or any(0xD800 <= ord(letter) < 0xE000 for letter in value)):
+        raise SerializationError("metadata in Postgres can't hold a NUL or half a surrogate pair", path="$.metadata")

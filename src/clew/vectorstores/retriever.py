@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Self
 from pydantic import Field, model_validator
 
 from clew.retrievers import BaseRetriever
-from clew.vectorstores.base import VectorStore  # noqa: TC001 - a field's type
+from clew.vectorstores.base import VectorStore
 
 if TYPE_CHECKING:
     from clew.documents import Document

@@ -47,8 +47,8 @@ class SQLiteVectorStore(VectorStore):
             path,
             component=f"vectors:{table}",
             migrations=[
-                f"CREATE TABLE {table} (n INTEGER PRIMARY KEY AUTOINCREMENT, id TEXT NOT NULL UNIQUE, content TEXT NOT NULL, "
-                "metadata TEXT NOT NULL, vector BLOB NOT NULL, added REAL NOT NULL)",
+                f"CREATE TABLE {table} (n INTEGER PRIMARY KEY AUTOINCREMENT, id TEXT NOT NULL UNIQUE, "
+                "content TEXT NOT NULL, metadata TEXT NOT NULL, vector BLOB NOT NULL, added REAL NOT NULL)",
                 f"CREATE VIRTUAL TABLE {table}_words USING fts5(words, tokenize = 'porter unicode61')",
                 f"CREATE TABLE {table}_state (deleted INTEGER NOT NULL)",
                 f"INSERT INTO {table}_state VALUES (0)",
@@ -73,6 +73,7 @@ class SQLiteVectorStore(VectorStore):
         ids: list[str] | None = None,
         **kwargs: Any,
     ) -> list[str]:
+        """Add texts; return their ids. An id that is there already is replaced."""
         fresh = documents_of(texts, metadatas, ids)
         if fresh:
             self._keep(fresh, self._embedding.embed_documents([d.page_content for d in fresh]))
@@ -98,6 +99,7 @@ class SQLiteVectorStore(VectorStore):
                 )
 
     def delete(self, ids: Sequence[str] | None = None, **kwargs: Any) -> bool | None:
+        """Delete documents by id; ids that are not there are passed over."""
         with self.database.transaction() as connection:
             self._remove(connection, ids or ())
         return True
@@ -122,18 +124,23 @@ class SQLiteVectorStore(VectorStore):
             connection.execute(f"UPDATE {self._t}_state SET deleted = deleted + ?", (gone,))
 
     def get_by_ids(self, ids: Sequence[str], /) -> list[Document]:
-        rows = (self.database.execute(f"SELECT id, content, metadata FROM {self._t} WHERE id = ?", (key,)) for key in ids)
+        """Return the documents that are there, in the order of the ids."""
+        query = f"SELECT id, content, metadata FROM {self._t} WHERE id = ?"
+        rows = (self.database.execute(query, (key,)) for key in ids)
         return [_document(row[0]) for row in rows if row]
 
     # -- searching ------------------------------------------------------------------------------------
 
     def similarity_search(self, query: str, k: int = 4, **kwargs: Any) -> list[Document]:
+        """Return the k documents nearest in meaning, the nearest first."""
         return [document for document, _ in self.similarity_search_with_score(query, k, **kwargs)]
 
     def similarity_search_with_score(self, query: str, k: int = 4, **kwargs: Any) -> list[tuple[Document, float]]:
+        """Return the k nearest documents with their scores."""
         return self.similarity_search_with_score_by_vector(self._embedding.embed_query(query), k, **kwargs)
 
     def similarity_search_by_vector(self, embedding: list[float], k: int = 4, **kwargs: Any) -> list[Document]:
+        """Return the k documents nearest to a vector."""
         return [document for document, _ in self.similarity_search_with_score_by_vector(embedding, k, **kwargs)]
 
     def similarity_search_with_score_by_vector(
@@ -167,6 +174,7 @@ class SQLiteVectorStore(VectorStore):
     def max_marginal_relevance_search(
         self, query: str, k: int = 4, fetch_k: int = 20, lambda_mult: float = 0.5, **kwargs: Any
     ) -> list[Document]:
+        """Return k documents that are near and unlike each other, of the fetch_k nearest."""
         return self.max_marginal_relevance_search_by_vector(
             self._embedding.embed_query(query), k, fetch_k, lambda_mult, **kwargs
         )
@@ -181,6 +189,7 @@ class SQLiteVectorStore(VectorStore):
         filter: Filter | None = None,
         **kwargs: Any,
     ) -> list[Document]:
+        """Return k documents that are near a vector and unlike each other, of the fetch_k nearest."""
         self._refresh()
         numbers = [n for n, _ in self._matrix.nearest(embedding, fetch_k, self._accepting(filter))]
         chosen = diverse(embedding, self._matrix.vectors(numbers), k, lambda_mult) if numbers else []
@@ -234,6 +243,7 @@ class SQLiteVectorStore(VectorStore):
         path: str = ":memory:",
         **kwargs: Any,
     ) -> Self:
+        """Return a store that holds these texts."""
         store = cls(path, embedding, **kwargs)
         store.add_texts(texts, metadatas, ids=ids)
         return store

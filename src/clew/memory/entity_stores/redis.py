@@ -49,6 +49,7 @@ class RedisEntityStore(BaseEntityStore):
         return session_prefix(self.key_prefix, self.session_id)
 
     def get(self, key: str, default: str | None = None) -> str:  # never None: "" when nothing is known
+        """Return the note about a thing, or the default."""
         place = self._place(key)
         found = self._run(
             lambda: self.redis_client.get(place)
@@ -60,18 +61,22 @@ class RedisEntityStore(BaseEntityStore):
         return cast("str", found) or default or ""
 
     def set(self, key: str, value: str | None) -> None:
+        """Write the note about a thing; an empty one deletes it."""
         if not value:
             self.delete(key)
             return
         self._run(lambda: self.redis_client.set(self._place(key), _bytes(value), ex=self.ttl))
 
     def delete(self, key: str) -> None:
+        """Delete the note about a thing; it need not be there."""
         self._run(lambda: self.redis_client.delete(self._place(key)))
 
     def exists(self, key: str) -> bool:
+        """Tell whether there is a note about a thing."""
         return self._run(lambda: self.redis_client.exists(self._place(key))) == 1
 
     def clear(self) -> None:
+        """Delete all notes of this session."""
         self._run(self._clear)
 
     def _clear(self) -> None:

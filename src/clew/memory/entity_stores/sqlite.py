@@ -37,12 +37,14 @@ class SQLiteEntityStore(BaseEntityStore):
         )
 
     def get(self, key: str, default: str | None = None) -> str | None:
+        """Return the note about a thing, or the default."""
         rows = self.database.execute(
             f"SELECT value FROM {self._name} WHERE session_id = ? AND key = ?", (self._session, _bound(key))
         )
         return _unbound(rows[0][0]) if rows else default
 
     def set(self, key: str, value: str | None) -> None:
+        """Write the note about a thing; an empty one deletes it."""
         if not value:
             self.delete(key)
             return
@@ -52,11 +54,13 @@ class SQLiteEntityStore(BaseEntityStore):
         )
 
     def delete(self, key: str) -> None:
+        """Delete the note about a thing; it need not be there."""
         self.database.write(
             f"DELETE FROM {self._name} WHERE session_id = ? AND key = ?", (self._session, _bound(key))
         )
 
     def exists(self, key: str) -> bool:
+        """Tell whether there is a note about a thing."""
         return bool(
             self.database.execute(
                 f"SELECT 1 FROM {self._name} WHERE session_id = ? AND key = ?", (self._session, _bound(key))
@@ -64,6 +68,7 @@ class SQLiteEntityStore(BaseEntityStore):
         )
 
     def clear(self) -> None:
+        """Delete all notes of this session."""
         self.database.write(f"DELETE FROM {self._name} WHERE session_id = ?", (self._session,))
 
 

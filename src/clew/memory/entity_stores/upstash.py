@@ -54,14 +54,16 @@ class UpstashRedisEntityStore(BaseEntityStore):
     @property
     def full_key_prefix(self) -> str:
         """What the keys of this session begin with."""
-        return session_prefix(self.key_prefix, self.session_id)
+        return session_prefix(self.key_prefix, _escaped(self.session_id))
 
     def get(self, key: str, default: str | None = None) -> str:  # never None: "" when nothing is known
+        """Return the note about a thing, or the default."""
         place = self._place(key)
         command = ("GET", place) if self.recall_ttl is None else ("GETEX", place, "EX", self.recall_ttl)
         return _plain(self._rest.run(*command)) or default or ""
 
     def set(self, key: str, value: str | None) -> None:
+        """Write the note about a thing; an empty one deletes it."""
         if not value:
             self.delete(key)
             return
@@ -69,12 +71,15 @@ class UpstashRedisEntityStore(BaseEntityStore):
         self._rest.run("SET", self._place(key), _escaped(value), *life)
 
     def delete(self, key: str) -> None:
+        """Delete the note about a thing; it need not be there."""
         self._rest.run("DEL", self._place(key))
 
     def exists(self, key: str) -> bool:
+        """Tell whether there is a note about a thing."""
         return self._rest.run("EXISTS", self._place(key)) == 1
 
     def clear(self) -> None:
+        """Delete all notes of this session."""
         cursor = "0"
         while True:
             cursor, keys = self._rest.run("SCAN", cursor, "MATCH", pattern(self.full_key_prefix), "COUNT", _PAGE)
