@@ -315,6 +315,7 @@ def compare(name: str) -> list[str]:
 
 # -- the tests
 
+
 def _items(ex: recorded.Exchange) -> list[Any]:
     found = ex["request"]["body"].get("input")
     return [item for item in found if isinstance(item, dict)] if isinstance(found, list) else []
@@ -327,8 +328,9 @@ def _calls(ex: recorded.Exchange) -> list[Any]:
 
 EXPECTED_REASONS = {
     "the request's body was not recorded": lambda ex: not isinstance(ex["request"]["body"], dict),
-    "it names a stored prompt and has no messages": lambda ex: ex["request"]["body"].keys() >= {"prompt"}
-    and "input" not in ex["request"]["body"],
+    "it names a stored prompt and has no messages": lambda ex: (
+        ex["request"]["body"].keys() >= {"prompt"} and "input" not in ex["request"]["body"]
+    ),
     "it repeats the optional id of a function call item": lambda ex: any(
         item.get("type") == "function_call" and "id" in item for item in _items(ex)
     ),

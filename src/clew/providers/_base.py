@@ -161,7 +161,8 @@ class WireChatModel(BaseChatModel):
         """Return the result for a decoded reply."""
         messages = self._decode(response)
         generations = [ChatGeneration(message=m, generation_info=_info(m)) for m in messages]
-        model = messages[0].response_metadata.get("model") or self.model
+        facts: JSON = messages[0].response_metadata
+        model = facts.get("model") or self.model
         return ChatResult(generations=generations, llm_output={"model": model, "model_name": model})
 
     def _combine_llm_outputs(self, llm_outputs: list[dict[str, Any] | None]) -> dict[str, Any]:

@@ -184,7 +184,8 @@ def wrap(error: BaseException, provider: str) -> errors.ModelError | None:
 def _body_of(error: BaseException, response: Any) -> Any:
     places = ((error, "details"), (error, "body"), (response, "text"), (error, "error"))
     values: list[Any] = [getattr(holder, name, None) for holder, name in places]
-    return next((v for v in values if v and isinstance(v, str | bytes | dict | list)), str(error))
+    found: list[Any] = [v for v in values if v and isinstance(v, str | bytes | dict | list)]
+    return found[0] if found else str(error)
 
 
 def _say(error: BaseException) -> str:

@@ -64,8 +64,13 @@ class GoogleClient(NamedTuple):
             options["timeout"] = max(1, int(self.timeout * 1000))
         if self.headers:
             options["headers"] = dict(self.headers)
+        httpx = _httpx()
+        settings: dict[str, Any] = {"timeout": self.timeout, "follow_redirects": True}
+        settings["verify"] = _clients.ssl_context(httpx.__name__)
         if is_async:  # with a client given, the SDK leaves out aiohttp and the retry of its own that comes with it
-            options["httpx_async_client"] = _httpx().AsyncClient(timeout=self.timeout, follow_redirects=True)
+            options["httpx_async_client"] = httpx.AsyncClient(**settings)
+        if os.environ.get("GOOGLE_API_USE_CLIENT_CERTIFICATE", "").lower() != "true":
+            options["httpx_client"] = httpx.Client(**settings)
         arguments: dict[str, Any] = {
             "vertexai": self.vertexai or None, "project": self.project, "location": self.location,
             "api_key": self._key(), "credentials": self.credentials, "http_options": options,
@@ -95,7 +100,6 @@ def _httpx() -> Any:
 
 
 async def _aclose(client: Any) -> None:
-    http = client._api_client._http_options.httpx_async_client
-    await http.aclose()
-    await client.aio.aclose()
-    client.close()
+    api = client._api_client
+    await api._async_httpx_client.aclose()
+    api._httpx_client.close()

@@ -73,7 +73,8 @@ class OllamaClient(NamedTuple):
         headers = dict(self.headers)
         if self.api_key:
             headers["Authorization"] = f"Bearer {self.api_key}"
-        return getattr(sdk, name)(host=self.base_url, headers=headers, timeout=self.timeout)
+        verify = _clients.ssl_context("httpx")
+        return getattr(sdk, name)(host=self.base_url, headers=headers, timeout=self.timeout, verify=verify)
 
 
 def lines(chunks: Iterable[bytes]) -> Iterator[bytes]:

@@ -109,7 +109,9 @@ def blocking_client(sdk: ModuleType, provider: str, stem: str, arguments: JSON) 
     """Return the SDK's blocking client. Raises: ModelAuthenticationError when it finds no key."""
     cls = getattr(sdk, stem)
     return _clients.blocking(
-        _key(sdk, stem, arguments), lambda: _make(cls, provider, arguments), lambda client: client._client
+        _key(sdk, stem, arguments),
+        lambda: _make(cls, provider, arguments, sdk.DefaultHttpxClient),
+        lambda client: client._client,
     )
 
 
@@ -117,7 +119,9 @@ async def async_client(sdk: ModuleType, provider: str, stem: str, arguments: JSO
     """Return the SDK's client for the running loop. Raises: ModelAuthenticationError when it finds no key."""
     cls = getattr(sdk, f"Async{stem}")
     key = _key(sdk, stem, arguments)
-    return await _clients.for_this_loop(key, lambda: _make(cls, provider, arguments), lambda client: client.close())
+    return await _clients.for_this_loop(
+        key, lambda: _make(cls, provider, arguments, sdk.DefaultAsyncHttpxClient), lambda client: client.close()
+    )
 
 
 def _key(sdk: ModuleType, stem: str, arguments: JSON) -> tuple[Any, ...]:
@@ -125,9 +129,10 @@ def _key(sdk: ModuleType, stem: str, arguments: JSON) -> tuple[Any, ...]:
     return (sdk.__name__, stem, *values)
 
 
-def _make(cls: Callable[..., Any], provider: str, arguments: JSON) -> Any:
+def _make(cls: Callable[..., Any], provider: str, arguments: JSON, http: Any) -> Any:
+    given = {k: v for k, v in arguments.items() if v is not None}
     try:
-        return cls(max_retries=0, **{k: v for k, v in arguments.items() if v is not None})
+        return cls(max_retries=0, http_client=http(verify=_clients.ssl_context(_http_package(http))), **given)
     except Exception as error:
         if "api_key" in str(error) or "auth" in str(error).lower():
             raise ModelAuthenticationError(f"{provider}: {error}", provider=provider) from error
@@ -138,12 +143,15 @@ def response_type(sdk: ModuleType) -> Any:
     """Return the Response class of the HTTP library that this SDK is built on (httpx, or httpx2 in newer ones)."""
     found = _response_types.get(sdk.__name__)
     if found is None:
-        for cls in sdk.DefaultHttpxClient.__mro__:
-            package = cls.__module__.split(".")[0]
-            if package.startswith("httpx"):
-                found = _response_types[sdk.__name__] = importlib.import_module(package).Response
-                break
+        package = importlib.import_module(_http_package(sdk.DefaultHttpxClient))
+        found = _response_types[sdk.__name__] = package.Response
     return found
 
 
 _response_types: dict[str, Any] = {}
+
+
+def _http_package(client: Any) -> str:
+    """Return "httpx" or "httpx2": the package that the SDK's client class derives from."""
+    packages = [cls.__module__.split(".")[0] for cls in client.__mro__]
+    return next(name for name in packages if name.startswith("httpx"))
