@@ -307,6 +307,17 @@ class AsyncPool(_Shared):
             await lane.free.pop().close()
 
 
+def _autocommitting(connection: Any) -> Any:
+    """Return a caller's connection if it is in autocommit. Raises: StorageError, as else nothing would be committed."""
+    if not connection.autocommit:
+        raise StorageError(
+            "this connection is not in autocommit, so nothing would be saved: open it with autocommit=True "
+            "(for a pool: kwargs={'autocommit': True})",
+            backend="postgres",
+        )
+    return connection
+
+
 class Borrowed(Pool):
     """The blocking shape over a connection or a psycopg_pool.ConnectionPool that the caller owns."""
 
@@ -318,7 +329,8 @@ class Borrowed(Pool):
 
     def _borrow(self) -> Any:
         if self._pooled:
-            return self._source.getconn()
+            return _autocommitting(self._source.getconn())
+        _autocommitting(self._source)
         self._lock.acquire()
         return self._source
 
@@ -345,14 +357,14 @@ class AsyncBorrowed(AsyncPool):
         """Lend what the caller gave; a plain connection to one borrower at a time."""
         if hasattr(self._source, "getconn"):
             async with self._source.connection() as connection:
-                yield connection
+                yield _autocommitting(connection)
             return
         if self._lock is None:
             import asyncio
 
             self._lock = asyncio.Lock()
         async with self._lock:
-            yield self._source
+            yield _autocommitting(self._source)
 
     async def close(self) -> None:
         """Leave it open: it is the caller's."""

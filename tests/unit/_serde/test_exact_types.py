@@ -79,10 +79,12 @@ for _cls in (Invoice, Frozen, Person, Open, Point, Colour, Rights, Level, Pair):
     REGISTRY.add(_cls)
 
 EXACT: dict[str, Any] = {
-    "none": None, "true": True, "int": 2**64 - 1, "least int": -(2**63), "big": 2**70, "bigger": -(10**40), "float": -0.0,
-    "inf": float("inf"), "nul": "a\x00b", "surrogate": "\ud800x", "bytes": b"\x00\xff", "bytearray": bytearray(b"x"),
+    "none": None, "true": True, "int": 2**64 - 1, "least int": -(2**63), "big": 2**70, "bigger": -(10**40),
+    "float": -0.0, "inf": float("inf"), "nul": "a\x00b", "surrogate": "\ud800x", "bytes": b"\x00\xff",
+    "bytearray": bytearray(b"x"),
     "tuple": (1, (2, [3])), "empty": [(), [], {}, set(), "", b""], "set": {1, "a"}, "set of tuples": {(1, 2), (3, 4)},
-    "frozenset": frozenset({1}), "int keys": {1: "a", 2: {3: "b"}}, "mixed keys": {1: "i", "1": "s", None: "n", (1, 2): "t"},
+    "frozenset": frozenset({1}), "int keys": {1: "a", 2: {3: "b"}},
+    "mixed keys": {1: "i", "1": "s", None: "n", (1, 2): "t"},
     "surrogate key": {"\ud800": 1}, "complex": 1 + 2j, "range": range(1, 9, 2), "slice": slice(1, None, 2), "dots": ...,
     "fold": dt.datetime(2024, 10, 27, 2, 30, fold=1), "utc": dt.datetime(2024, 1, 1, tzinfo=dt.UTC),
     "berlin": dt.datetime(2024, 1, 1, tzinfo=ZoneInfo("Europe/Berlin")), "zone": ZoneInfo("Asia/Tokyo"),
@@ -94,7 +96,8 @@ EXACT: dict[str, Any] = {
     "network": ipaddress.ip_network("10.0.0.0/8"), "pattern": re.compile("a+", re.I),
     "deque": collections.deque([1, (2,)], maxlen=2), "defaultdict": collections.defaultdict(list, {"a": [1]}),
     "counter": collections.Counter("abca"), "ordered": collections.OrderedDict([("b", 1), ("a", (2,))]),
-    "dataclass": Invoice(1, [(1,)]), "frozen": Frozen(2), "pydantic": Person(name="Ada", tags=("x",)), "struct": Point(1, [2]),
+    "dataclass": Invoice(1, [(1,)]), "frozen": Frozen(2), "pydantic": Person(name="Ada", tags=("x",)),
+    "struct": Point(1, [2]),
     "enum": Colour.BLUE, "flag": Rights.READ | Rights.WRITE, "str enum": Level.LOW, "namedtuple": Pair(1),
     "extra": Open.model_validate({"a": 2, "b": (1,)}), "deep": {"a": [({"b": [{Pair(1): Invoice(2, [Colour.RED])}]},)]},
 }  # fmt: skip
@@ -150,9 +153,11 @@ def test_private_attributes_of_models_are_kept() -> None:
 
 @pytest.mark.parametrize(
     "make",
-    ["np.int64(3)", "np.float32(1.5)", "np.bool_(True)", "np.datetime64('2024-01-01')", "np.str_('x')", "np.complex64(1j)",
-     "np.array([[1, 2], [3, 4]], dtype='int16')", "np.asfortranarray(np.arange(6.0).reshape(2, 3))", "np.array(7)",
-     "np.array([], dtype='>f4')", "np.array(['a', 'bc'])", "np.array([(1, 2.0)], dtype=[('a', 'i4'), ('b', 'f8', (2,))])"],
+    ["np.int64(3)", "np.float32(1.5)", "np.bool_(True)", "np.datetime64('2024-01-01')", "np.str_('x')",
+     "np.complex64(1j)", "np.array([[1, 2], [3, 4]], dtype='int16')", "np.asfortranarray(np.arange(6.0).reshape(2, 3))",
+     "np.array(7)",
+     "np.array([], dtype='>f4')",
+     "np.array(['a', 'bc'])", "np.array([(1, 2.0)], dtype=[('a', 'i4'), ('b', 'f8', (2,))])"],
 )  # fmt: skip
 def test_case_113_numpy_values(make: str) -> None:
     np = pytest.importorskip("numpy")

@@ -58,7 +58,8 @@ def undefined() -> Exception:
 
 CASES: list[BaseException] = [
     ValueError("x", (1, 2)), KeyError("k"), OSError(2, "no such", "file"), FileNotFoundError(2, "no", "a", None, "b"),
-    TimeoutError(), StopIteration(3), SystemExit(2), UnicodeDecodeError("utf-8", b"\xff", 0, 1, "bad"), ZeroDivisionError("d"),
+    TimeoutError(), StopIteration(3), SystemExit(2), UnicodeDecodeError("utf-8", b"\xff", 0, 1, "bad"),
+    ZeroDivisionError("d"),
     ImportError("m", name="mod", path="p"), undefined(), Shop("tea", code=7), Spoken(1, 2),
     ExceptionGroup("g", [ValueError(1), Shop("x", code=1)]), SerializationError("m", path="$.a"),
     invalid({"a": "z"}), invalid({}), invalid({"a": -1}),

@@ -149,7 +149,8 @@ def test_importing_the_serialiser_loads_little() -> None:
         import clew._serde
         from clew._serde import decode, encode
         decode(encode({{"a": (1, {{2}})}}))
-        print(sorted({{"numpy", "asyncio", "sqlite3", "pathlib", "pydantic", "zoneinfo", "ipaddress"}} & set(sys.modules)))
+        heavy = {{"numpy", "asyncio", "sqlite3", "pathlib", "pydantic", "zoneinfo", "ipaddress"}}
+        print(sorted(heavy & set(sys.modules)))
     """
     assert _run(code, "") == ["[]"]
 

@@ -313,15 +313,19 @@ def _answer(connection: Any, result: Any) -> int:
 
 
 def _send_all(connection: Any, calls: list[S.Call]) -> list[int]:
-    """Send several calls as one transaction in one round trip."""
-    with connection.pipeline(), connection.transaction():
+    """Send several calls in one round trip: a pipeline up to its sync is one transaction."""
+    if len(calls) == 1:
+        return [connection.execute(*_spelled(calls[0]), binary=True).fetchone()[0]]
+    with connection.pipeline():
         cursors = [connection.execute(*_spelled(call), binary=True) for call in calls]
     return [cursor.fetchone()[0] for cursor in cursors]
 
 
 async def _asend_all(connection: Any, calls: list[S.Call]) -> list[int]:
-    """Send several calls as one transaction in one round trip."""
-    async with connection.pipeline(), connection.transaction():
+    """Send several calls in one round trip: a pipeline up to its sync is one transaction."""
+    if len(calls) == 1:
+        return [(await (await connection.execute(*_spelled(calls[0]), binary=True)).fetchone())[0]]
+    async with connection.pipeline():
         cursors = [await connection.execute(*_spelled(call), binary=True) for call in calls]
     return [(await cursor.fetchone())[0] for cursor in cursors]
 
