@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import threading
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from clew._drive import awaited, drive
+from clew.caches._flight import Abandoned, Flight
 from clew.callbacks._manager import AsyncCallbackManager, CallbackManager
+from clew.language_models._caching import resolve_cache
 from clew.language_models._errors import EmptyStreamError
 from clew.language_models._facts import serialized
 from clew.language_models._observed import is_heard
@@ -18,6 +21,7 @@ from clew.runnables.config import ensure_config, get_config_list
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Iterator
 
+    from clew.caches._base import BaseCache
     from clew.language_models.llms import BaseLLM
 
 
@@ -83,7 +87,7 @@ def generate(model: BaseLLM, prompts: list[str], stop: Any, said: list[Said], kw
     """See `BaseLLM.generate`."""
     runs = [_begin(model, prompt, stop, each, kwargs, len(prompts)) for prompt, each in zip(prompts, said, strict=True)]
     try:
-        result = drive(_answer(model, prompts, stop, kwargs, runs, _BLOCKING))
+        result = drive(_answer(_Ask(model, prompts, stop, kwargs, runs, _BLOCKING)))
     except BaseException as error:
         for run in runs:
             if run is not None:
@@ -104,7 +108,7 @@ async def agenerate(
         for prompt, each in zip(prompts, said, strict=True)
     ]
     try:
-        result = await _answer(model, prompts, stop, kwargs, runs, _AWAITED)
+        result = await _answer(_Ask(model, prompts, stop, kwargs, runs, _AWAITED))
     except BaseException as error:
         for run in runs:
             if run is not None:
@@ -117,27 +121,83 @@ async def agenerate(
 
 
 class _Face(NamedTuple):
+    is_blocking: bool
     get_prompts: Callable[..., Any]
     update_cache: Callable[..., Any]
     call: Callable[..., Any]
+    join: Callable[..., Any]
 
 
-async def _answer(
-    model: BaseLLM, prompts: list[str], stop: Any, kwargs: dict[str, Any], runs: list[Any], face: _Face
-) -> LLMResult:
+class _Ask(NamedTuple):
+    """What is the same for all prompts of a call."""
+
+    model: BaseLLM
+    prompts: list[str]
+    stop: Any
+    kwargs: dict[str, Any]
+    runs: list[Any]
+    face: _Face
+
+
+async def _answer(ask: _Ask) -> LLMResult:
     """Look all prompts up, ask the model for the misses, keep and merge what it says."""
-    params = {**model.asdict(), **kwargs, "stop": stop}
-    existing, llm_string, missing_at, missing = await face.get_prompts(params, prompts, model.cache)
+    model, face = ask.model, ask.face
+    params = {**model.asdict(), **ask.kwargs, "stop": ask.stop}
+    found, llm_string, missing, _ = await face.get_prompts(params, ask.prompts, model.cache)
+    cache = resolve_cache(model.cache)
+    if cache is None:
+        llm_output = await _fetch(ask, found, llm_string, missing) if missing else None
+    else:
+        llm_output = await _share(ask, found, llm_string, missing, cache) if missing else None
+    return LLMResult(generations=[found[position] for position in range(len(ask.prompts))], llm_output=llm_output)
+
+
+async def _share(
+    ask: _Ask, found: dict[int, Any], llm_string: str, missing: list[int], cache: BaseCache
+) -> dict[str, Any] | None:
+    """Ask for the prompts that nobody else is asking for, then wait for the others."""
+    mine: dict[int, Flight] = {}
+    others: dict[int, Flight] = {}
+    for position in missing:
+        flight, leads = cache.flights.join((ask.prompts[position], llm_string))
+        (mine if leads else others)[position] = flight
+    own = {id(flight) for flight in mine.values()}
     llm_output: dict[str, Any] | None = None
-    if missing:
-        asking = [runs[position] for position in missing_at]
-        new: LLMResult = await face.call(model, missing, stop, asking[0] if asking else None, kwargs)
-        if len(new.generations) != len(missing):
-            raise ValueError(
-                f"{type(model).__name__}._generate returned {len(new.generations)} answers to {len(missing)} prompts"
-            )
-        llm_output = await face.update_cache(model.cache, existing, llm_string, missing_at, new, prompts)
-    return LLMResult(generations=[existing[position] for position in range(len(prompts))], llm_output=llm_output)
+    try:
+        if mine:
+            llm_output = await _fetch(ask, found, llm_string, list(mine))
+            for position, flight in mine.items():
+                flight.land(_copies(found[position]))
+    except Exception as error:
+        for flight in mine.values():
+            flight.fail(error)
+        raise
+    finally:
+        for flight in mine.values():
+            flight.abandon()
+    for position, flight in others.items():
+        is_own_thread = ask.face.is_blocking and flight.thread == threading.get_ident() and id(flight) not in own
+        try:
+            if is_own_thread:  # it waits for this very thread
+                raise Abandoned
+            found[position] = _copies(await ask.face.join(flight))
+        except Abandoned:
+            await _fetch(ask, found, llm_string, [position])
+    return llm_output
+
+
+def _copies(generations: Any) -> list[Any]:
+    return [generation.model_copy(deep=True) for generation in generations]
+
+
+async def _fetch(ask: _Ask, found: dict[int, Any], llm_string: str, positions: list[int]) -> dict[str, Any] | None:
+    """Ask the model for the prompts in some positions, in one call, and put its answers among the found ones."""
+    prompts = [ask.prompts[position] for position in positions]
+    new: LLMResult = await ask.face.call(ask.model, prompts, ask.stop, ask.runs[positions[0]], ask.kwargs)
+    if len(new.generations) != len(prompts):
+        name = type(ask.model).__name__
+        raise ValueError(f"{name}._generate returned {len(new.generations)} answers to {len(prompts)} prompts")
+    return await ask.face.update_cache(ask.model.cache, found, llm_string, positions, new, ask.prompts)
 
 
 def _call(model: BaseLLM, prompts: list[str], stop: Any, run: Any, kwargs: dict[str, Any]) -> LLMResult:
@@ -152,8 +212,8 @@ async def _acall(model: BaseLLM, prompts: list[str], stop: Any, run: Any, kwargs
     return await model._agenerate(prompts, stop=stop, **kwargs)  # pyright: ignore[reportPrivateUsage] - the hook
 
 
-_BLOCKING = _Face(awaited(get_prompts), awaited(update_cache), awaited(_call))
-_AWAITED = _Face(aget_prompts, aupdate_cache, _acall)
+_BLOCKING = _Face(True, awaited(get_prompts), awaited(update_cache), awaited(_call), awaited(Flight.wait))
+_AWAITED = _Face(False, aget_prompts, aupdate_cache, _acall, Flight.await_end)
 
 
 async def in_thread(model: BaseLLM, prompts: list[str], stop: Any, run: Any, kwargs: dict[str, Any]) -> LLMResult:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import json
+import threading
+import time
 from collections.abc import AsyncIterator, Callable, Iterator
 from typing import Any
 
@@ -192,3 +194,40 @@ def test_fakes_of_text() -> None:
         got.extend(flow.stream("x"))
     assert "".join(FakeStreamingListLLM(responses=["abc"]).stream("x")) == "abc"
     assert asyncio.run(gathered(FakeStreamingListLLM(responses=["abc"]), "x")) == ["a", "b", "c"]
+
+
+class Slow(Text):
+    """Takes its time."""
+
+    def _generate(self, prompts: Any, stop: Any = None, run_manager: Any = None, **kwargs: Any) -> LLMResult:
+        time.sleep(0.1)
+        return super()._generate(prompts, stop, run_manager, **kwargs)
+
+
+def test_equal_prompts_at_the_same_time_are_asked_once() -> None:
+    model = Slow(cache=InMemoryCache())
+    got: list[list[str]] = []
+    wanted = [["a", "b"], ["b", "a"], ["a"], ["a", "a"]]
+    threads = [threading.Thread(target=lambda want=want: got.append(model.batch(want))) for want in wanted]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert sorted(prompt for batch in model.batches for prompt in batch) == ["a", "b"]
+    assert sorted(got) == sorted([f"<{each}>" for each in want] for want in wanted)
+
+    awaited = Slow(cache=InMemoryCache())
+
+    async def many() -> list[Any]:
+        return await asyncio.gather(*[awaited.ainvoke("x") for _ in range(20)])
+
+    assert asyncio.run(many()) == ["<x>"] * 20 and awaited.batches == [["x"]]
+
+
+def test_a_failure_is_shared_by_those_who_wait_for_the_prompt() -> None:
+    model = Slow(cache=InMemoryCache())
+
+    async def many() -> list[Any]:
+        return await asyncio.gather(*[model.ainvoke("fail") for _ in range(5)], return_exceptions=True)
+
+    assert all(isinstance(each, ValueError) for each in asyncio.run(many())) and len(model.batches) == 1
