@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Self
     from uuid import UUID
+else:
+    UUID = Any  # `uuid` is imported only by those who make ids
 
 
 class _Output(msgspec.Struct):

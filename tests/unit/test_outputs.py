@@ -71,3 +71,10 @@ def test_as_pydantic_fields():
 
     holder = Holder(result=LLMResult(generations=[]), info=RunInfo(run_id=uuid4()))
     assert holder.model_dump()["result"]["generations"] == []
+
+
+def test_the_classes_can_be_inspected():
+    import inspect
+
+    for cls in (Generation, GenerationChunk, ChatGeneration, ChatGenerationChunk, ChatResult, LLMResult, RunInfo):
+        assert "self" not in inspect.signature(cls).parameters
