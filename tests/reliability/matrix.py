@@ -1,8 +1,8 @@
 """Kill every kind of run on every store: `python matrix.py BACKEND FACE URL FOLDER KILLS` prints JSON.
 
 Runs are forked from this warm process; each child opens its own connection. Items are the units that must not run
-again once their result was used: tasks, nodes, model calls, tool calls. A line `thread/begin/item` is written before an item's
-effect, `thread/used/item` by whoever got its result.
+again once their result was used: tasks, nodes, model calls, tool calls. A line `thread/begin/item` is written before
+an item's effect, `thread/used/item` by whoever got its result.
 """
 
 from __future__ import annotations
