@@ -31,12 +31,14 @@ def resolve_cache(cache: BaseCache | bool | None) -> BaseCache | None:
 
     Raises: ValueError for True without a global cache.
     """
-    if isinstance(cache, BaseCache):
-        return cache
+    if cache is None:
+        return _globals.llm_cache
     if cache is False:
         return None
+    if isinstance(cache, BaseCache):
+        return cache
     shared = _globals.llm_cache
-    if cache is True and shared is None:
+    if shared is None:
         raise ValueError("cache=True needs a global cache: call clew.globals.set_llm_cache(...), or give the model one")
     return shared
 

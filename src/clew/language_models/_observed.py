@@ -64,7 +64,8 @@ def invoke(
 
         return within(seconds, lambda: invoke(model, input, full, stop, kwargs))
     if model.clew_hooks.is_direct:
-        return _only(generate(model, [messages_of(input)], _said(full, stop, kwargs)))
+        (turn,) = _begin(model, [messages_of(input)], _said(full, stop, kwargs))
+        return _ask(turn).generations[0].message
     prompt = model._convert_input(input)  # pyright: ignore[reportPrivateUsage] - one component
     return _only(model.generate_prompt([prompt], stop=stop, **_given(full), **kwargs))
 
@@ -80,7 +81,8 @@ async def ainvoke(
 
         return await awithin(seconds, ainvoke(model, input, full, stop, kwargs))
     if model.clew_hooks.is_adirect:
-        return _only(await agenerate(model, [messages_of(input)], _said(full, stop, kwargs)))
+        (turn,) = await _abegin(model, [messages_of(input)], _said(full, stop, kwargs))
+        return (await _aask(turn)).generations[0].message
     prompt = model._convert_input(input)  # pyright: ignore[reportPrivateUsage] - one component
     return _only(await model.agenerate_prompt([prompt], stop=stop, **_given(full), **kwargs))
 
@@ -107,14 +109,11 @@ def generate(model: BaseChatModel, conversations: list[list[BaseMessage]], call:
     results: list[ChatResult] = []
     try:
         for turn in turns:
-            result = answer(turn)
-            results.append(result)
-            if turn.run is not None:
-                turn.run.on_llm_end(_report(result))
+            results.append(_ask(turn))  # noqa: PERF401 - those before a failure count
     except BaseException as error:
-        for turn in turns[len(results) :]:
+        for turn in turns[len(results) + 1 :]:
             if turn.run is not None:
-                turn.run.on_llm_error(error, response=_partial(error))
+                turn.run.on_llm_error(error)
         raise
     return _joined(model, turns, results)
 
@@ -123,13 +122,27 @@ async def agenerate(model: BaseChatModel, conversations: list[list[BaseMessage]]
     """See `BaseChatModel.agenerate`."""
     turns = await _abegin(model, conversations, call)
     if len(turns) == 1:
-        return _joined(model, turns, [await _one(turns[0])])
+        return _joined(model, turns, [await _aask(turns[0])])
     from clew.runnables._together import arun_together
 
-    return _joined(model, turns, await arun_together([lambda turn=turn: _one(turn) for turn in turns]))
+    return _joined(model, turns, await arun_together([lambda turn=turn: _aask(turn) for turn in turns]))
 
 
-async def _one(turn: Turn) -> ChatResult:
+def _ask(turn: Turn) -> ChatResult:
+    """Return the answer of a turn, and end its run."""
+    try:
+        result = answer(turn)
+    except BaseException as error:
+        if turn.run is not None:
+            turn.run.on_llm_error(error, response=_partial(error))
+        raise
+    if turn.run is not None:
+        turn.run.on_llm_end(_report(result))
+    return result
+
+
+async def _aask(turn: Turn) -> ChatResult:
+    """Return the answer of a turn, and end its run."""
     try:
         result = await aanswer(turn)
     except BaseException as error:
