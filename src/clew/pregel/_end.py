@@ -88,7 +88,7 @@ async def close(root: Root, start: Start, batch: Batch) -> None:
     if root.durability == "async":
         while root.flush.locked():  # what it carries comes before the end
             await start.io.sleep(0.0002)
-        if root.broken is not None and batch.checkpoint is not None:
+        if root.broken is not None and (batch.state is None or batch.state[0] != FAILED):
             raise root.broken
     if start.deferred is not None:
         from clew.pregel._checkpoints import undefer
@@ -117,7 +117,9 @@ def for_caller(root: Root, error: BaseException) -> BaseException:
 
 
 def _to_retry(root: Root, error: BaseException) -> list[tuple[str, str, int]]:
-    """Return the tasks whose failure led to this error."""
+    """Return the tasks whose failure led to this error; none when the program was stopped (Ctrl-C), which is no failure."""
+    if not isinstance(error, (Exception, BaseExceptionGroup)):
+        return []
     culprits = {id(one): None for one in _family(error, set())}
     found: list[tuple[str, str, int]] = []
     for path, one in root.errors.items():
