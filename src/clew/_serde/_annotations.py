@@ -95,7 +95,7 @@ class _Learner:
         if known_shape(cls) is not None:
             if self.registry.of_class(cls) is None:
                 self.registry.add(cls)
-        elif not (issubclass(cls, dict) and fields):  # a TypedDict is a dict with known fields
+        elif dict not in cls.__mro__ or not fields:  # a TypedDict is a dict with known fields
             return
         self.hints(fields.values(), module, {**local, cls.__name__: cls})
         if known_shape(cls) is not None:
@@ -103,11 +103,12 @@ class _Learner:
 
 
 def _method(value: Any, name: str) -> Any:
-    return getattr(type(value), name, None)
+    kind: Any = type(value)  # pyright: ignore[reportUnknownVariableType] - of Any
+    return getattr(kind, name, None)
 
 
 def _own_annotations(cls: Any) -> dict[str, Any]:
     """Return a class's annotations as written, text where they are text."""
     from inspect import get_annotations
 
-    return get_annotations(cls) if cls.__module__ != "builtins" else {}
+    return get_annotations(cls)

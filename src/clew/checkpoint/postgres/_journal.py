@@ -337,7 +337,7 @@ def _spelled(call: S.Call) -> tuple[str, tuple[Any, ...]]:
     rows = [row for job in call.jobs for row in job.batch.records]
     place = call.jobs[0].place
     columns = [S.raw(row[0]) for row in rows], [row[1] for row in rows], [row[2] for row in rows]
-    return "SELECT clew_records(%s, %s, %b::bytea[], %b::int[], %b::bytea[])", (
+    return "SELECT clew_records(%s, %s, %b::bytea[], %b::bigint[], %b::bytea[])", (
         place.key,
         place.token,
         *columns,

@@ -18,7 +18,7 @@ MIGRATIONS = (
     """CREATE TABLE clew_checkpoints (
         place BIGINT NOT NULL, id BYTEA NOT NULL, parent BYTEA, body BYTEA NOT NULL, PRIMARY KEY (place, id))""",
     """CREATE TABLE clew_records (
-        place BIGINT NOT NULL, checkpoint BYTEA NOT NULL, n INTEGER NOT NULL, body BYTEA NOT NULL,
+        place BIGINT NOT NULL, checkpoint BYTEA NOT NULL, n BIGINT NOT NULL, body BYTEA NOT NULL,
         PRIMARY KEY (place, checkpoint, n))""",
     """CREATE TABLE clew_values (
         place BIGINT NOT NULL, chain BIGINT NOT NULL, n INTEGER NOT NULL, body BYTEA NOT NULL,
@@ -26,7 +26,7 @@ MIGRATIONS = (
     """CREATE TABLE clew_notes (
         place BIGINT NOT NULL, key BYTEA NOT NULL, body BYTEA NOT NULL, PRIMARY KEY (place, key))""",
     # one record under a known token: what most commits are
-    """CREATE FUNCTION clew_record(p BIGINT, t BIGINT, ck BYTEA, i INTEGER, b BYTEA) RETURNS BIGINT
+    """CREATE FUNCTION clew_record(p BIGINT, t BIGINT, ck BYTEA, i BIGINT, b BYTEA) RETURNS BIGINT
     LANGUAGE plpgsql AS $$
     BEGIN
         PERFORM 1 FROM clew_places WHERE id = p AND token = t FOR NO KEY UPDATE;
@@ -34,7 +34,7 @@ MIGRATIONS = (
         INSERT INTO clew_records VALUES (p, ck, i, b) ON CONFLICT DO NOTHING;
         RETURN p;
     END $$""",
-    """CREATE FUNCTION clew_records(p BIGINT, t BIGINT, ck BYTEA[], i INTEGER[], b BYTEA[]) RETURNS BIGINT
+    """CREATE FUNCTION clew_records(p BIGINT, t BIGINT, ck BYTEA[], i BIGINT[], b BYTEA[]) RETURNS BIGINT
     LANGUAGE plpgsql AS $$
     BEGIN
         IF t <> 0 THEN
@@ -55,7 +55,7 @@ MIGRATIONS = (
     """CREATE FUNCTION clew_commit(
         p BIGINT, th BYTEA, nsp BYTEA, t BIGINT, gone BYTEA[],
         ck BYTEA, ckparent BYTEA, ckbody BYTEA, hd BYTEA,
-        rk BYTEA[], ri INTEGER[], rb BYTEA[], vc BIGINT[], vi INTEGER[], vb BYTEA[], nk BYTEA[], nb BYTEA[],
+        rk BYTEA[], ri BIGINT[], rb BYTEA[], vc BIGINT[], vi INTEGER[], vb BYTEA[], nk BYTEA[], nb BYTEA[],
         st INTEGER, nm BYTEA, inf BYTEA, rel BOOLEAN
     ) RETURNS BIGINT LANGUAGE plpgsql AS $$
     DECLARE now_ DOUBLE PRECISION := extract(epoch FROM clock_timestamp());

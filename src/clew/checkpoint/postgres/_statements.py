@@ -37,7 +37,7 @@ NOTES = (
 DELETE = "SELECT clew_delete(%b)"
 COPY = "SELECT clew_copy(%b, %b)"
 COMMIT = (
-    "SELECT clew_commit(%s, %b, %b, %s, %b::bytea[], %b, %b, %b, %b, %b::bytea[], %b::int[], %b::bytea[], "
+    "SELECT clew_commit(%s, %b, %b, %s, %b::bytea[], %b, %b, %b, %b, %b::bytea[], %b::bigint[], %b::bytea[], "
     "%b::bigint[], %b::int[], %b::bytea[], %b::bytea[], %b::bytea[], %s::int, %b, %b, %s)"
 )
 RECORD = b"SELECT clew_record($1, $2, $3, $4, $5)"
@@ -48,9 +48,9 @@ RECORD_PREPARED = (
     b"SELECT coalesce((SELECT id FROM ok), 0)"
 )
 RECORD_NAME = b"clew_record_1"  # a new text needs a new name
-RECORD_TYPES = (INT8, INT8, BYTEA, INT4, BYTEA)
+RECORD_TYPES = (INT8, INT8, BYTEA, INT8, BYTEA)
 MANY = b"SELECT clew_records($1, $2, $3, $4, $5)"
-MANY_TYPES = (INT8, INT8, 1001, 1007, 1001)
+MANY_TYPES = (INT8, INT8, 1001, 1016, 1001)
 
 
 def raw(text: str | None) -> bytes | None:
@@ -112,9 +112,9 @@ def _records(jobs: list[Job]) -> Raw:
     head = [_int8(place.key), _int8(place.token)]
     if len(rows) == 1 and rows[0][1] >= 0:
         checkpoint_id, n, body = rows[0]
-        return Raw(RECORD, [*head, raw(checkpoint_id) or b"", _int4(n), body], RECORD_TYPES)
+        return Raw(RECORD, [*head, raw(checkpoint_id) or b"", _int8(n), body], RECORD_TYPES)
     ids = _array(BYTEA, [raw(row[0]) or b"" for row in rows])
-    numbers = _array(INT4, [_int4(row[1]) for row in rows])
+    numbers = _array(INT8, [_int8(row[1]) for row in rows])
     return Raw(MANY, [*head, ids, numbers, _array(BYTEA, [row[2] for row in rows])], MANY_TYPES)
 
 

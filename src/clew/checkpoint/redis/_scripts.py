@@ -145,7 +145,7 @@ for number = 1, tonumber(ARGV[2]) do
             if n == '-1' then
                 local last = -1
                 for _, k in ipairs(redis.call('HKEYS', key)) do if tonumber(k) > last then last = tonumber(k) end end
-                n = tostring(last + 1)
+                n = string.format('%.0f', last + 1)
             end
             redis.call('HSETNX', key, n, r[3])
             redis.call('SADD', pre..'ri:'..P, r[1])
