@@ -112,11 +112,11 @@ class AIMessageChunk(
         if name not in _LAZY:
             raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
         state: Any = self.__dict__
-        parts = state.pop("_parts", None)
-        if parts is None:
-            raise AttributeError(f"{type(self).__name__}.{name} was deleted")
-        _fill(self, parts[0][: parts[1]])
-        return getattr(self, name)
+        parts = state.get("_parts")
+        if parts is not None:  # several threads may come here at once; they all fill in the same
+            _fill(self, parts[0][: parts[1]])
+            state.pop("_parts", None)
+        return _SLOTS[name](self)
 
     def __setattr__(self, name: str, value: Any) -> None:
         if "_parts" in self.__dict__:
@@ -187,6 +187,7 @@ def _read_calls(chunk: AIMessageChunk) -> None:
 
 
 _map: Any = map
+_SLOTS: Any = {name: getattr(AIMessageChunk, name).__get__ for name in _LAZY}
 _UNSET: Any = tuple(getattr(AIMessageChunk, name).__delete__ for name in sorted(_LAZY))
 """Slot deleters: called in C they cost half of what `del` statements do, and this is the inner loop of `+`."""
 

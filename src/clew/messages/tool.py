@@ -117,10 +117,14 @@ def normal_calls(calls: Sequence[Mapping[str, Any]], kind: str) -> list[Any]:
     """Return calls whose `type` is filled in; the caller's dicts are not changed. Raises: ValueError."""
     out: list[Any] = []
     for call in calls:
-        if call.get("type") == kind and "id" in call:
+        if not isinstance(call, dict):
+            raise ValueError(f"a tool call is a dict with name, args and id, not {call!r}")
+        if call.get("type") == kind and "id" in call and "args" in call:
             out.append(call)
+        elif kind != "tool_call":
+            out.append({"name": None, "args": None, "id": None, "error": None, **call, "type": kind})
+        elif not call.get("name"):
+            raise ValueError(f"a tool call needs the name of the tool: {call!r}")
         else:
-            if not hasattr(call, "keys"):
-                raise ValueError(f"a tool call is a dict with name, args and id, not {call!r}")
-            out.append({"name": None, "args": None, "id": None, **call, "type": kind})
+            out.append({"args": {}, "id": None, **call, "type": kind})
     return out

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, cast
 from pydantic import BaseModel
 
 from clew.tools._injected import wants_call_id
-from clew.utils._signature import Signature, is_config, is_injected
+from clew.utils._signature import ArgsModel, Signature, is_config, is_injected
 
 if TYPE_CHECKING:
     from clew.tools.base import BaseTool
@@ -58,8 +58,10 @@ class Plan:
                 validator = schema.__pydantic_validator__
             self._validate = validator.validate_python
             fields: list[tuple[str, str]] = []
+            is_made = issubclass(schema, ArgsModel)  # then an alias is the name that the function knows
             for attribute, field in schema.model_fields.items():
-                argument = field.alias or attribute
+                shown = field.alias or attribute
+                argument = shown if is_made else attribute
                 fields.append((attribute, argument))
                 marks = _marks(field)
                 if wants_call_id(hints.get(argument)) or wants_call_id(marks):
@@ -67,7 +69,7 @@ class Plan:
                 if is_injected(marks) or argument in self.hidden:
                     self.hidden.add(argument)
                 else:
-                    visible.append(argument)
+                    visible.append(shown)
             self.fields = tuple(fields)
         elif isinstance(schema, dict):
             visible = list(cast("dict[str, Any]", schema).get("properties", {}))

@@ -41,7 +41,9 @@ def test_text_and_metadata_of_chunks():
     )
 
 
-@pytest.mark.parametrize("add", [lambda a, b: a + b, lambda a, b: add_ai_message_chunks(a, b), lambda a, b: [*a, b]])
+@pytest.mark.parametrize(
+    "add", [lambda a, b: a + b, lambda a, b: add_ai_message_chunks(a, b), lambda a, b: a.__add__([b])]
+)
 def test_case_001_running_totals_keep_the_last_value(add):
     later = {"input_tokens": 713, "output_tokens": 2, "total_tokens": 715}
     whole = add(
@@ -112,6 +114,41 @@ def test_one_sum_can_be_continued_by_many_threads():
     for thread in threads:
         thread.join()
     assert {text: chunk.content for text, chunk in sums.items()} == {"x": "abx", "y": "aby", "z": "abz"}
+
+
+def test_one_sum_can_be_read_by_many_threads():
+    for _ in range(50):
+        whole = total([AIMessageChunk(str(n)) for n in range(50)])
+        seen = []
+
+        def read(whole=whole, seen=seen):
+            seen.append((whole.content, whole.id))
+
+        threads = [threading.Thread(target=read) for _ in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert seen == [("".join(map(str, range(50))), None)] * 4
+
+
+def test_deleted_fields_are_errors():
+    chunk = AIMessageChunk("a")
+    del chunk.content
+    with pytest.raises(AttributeError):
+        _ = chunk.content
+
+
+@pytest.mark.parametrize("bad", [{"args": {}, "id": "1"}, "f", None, {"name": ""}])
+def test_what_is_no_tool_call_is_refused(bad):
+    with pytest.raises(ValueError, match="tool call"):
+        AIMessage("", tool_calls=[bad])
+
+
+def test_missing_members_of_calls_are_filled_in():
+    assert AIMessage("", tool_calls=[{"name": "f"}]).tool_calls == [
+        {"name": "f", "args": {}, "id": None, "type": "tool_call"}
+    ]
 
 
 def test_subclasses_of_chunks_stay_subclasses():

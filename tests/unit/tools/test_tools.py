@@ -210,6 +210,27 @@ def test_json_schema_as_arguments():
         StructuredTool.from_function(lambda x: x, name="n", description="d", args_schema=5)
 
 
+def test_aliases_in_a_given_schema_are_for_the_model():
+    class Short(BaseModel):
+        query: str = Field(alias="q")
+
+    @tool(args_schema=Short)
+    def look(query: str) -> str:
+        """Look."""
+        return query
+
+    assert list(look.args) == ["q"] and look.invoke({"q": "x"}) == "x" and look.invoke("y") == "y"
+
+
+def test_names_that_a_model_can_not_have_reach_the_function():
+    @tool
+    def odd(_x: int, schema: str, copy: int = 2) -> str:
+        """Odd."""
+        return f"{_x}{schema}{copy}"
+
+    assert list(odd.args) == ["_x", "schema", "copy"] and odd.invoke({"_x": 1, "schema": "s"}) == "1s2"
+
+
 def test_injected_arguments(call):
     @tool
     def save(
