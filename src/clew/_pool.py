@@ -1,7 +1,8 @@
 """The threads of the process that run users' blocking code at the same time.
 
 One pool, grown on demand, its idle threads ended after a while. At most one thread is on its way at any time: it takes
-a call and, if more wait, brings the next thread in. So short calls are done by few threads and waiting ones by many.
+a call and, if more wait, brings the next thread in. So a handful of short calls costs one wake-up, and many that wait
+get a thread each.
 Work that a blocked caller waits for is offered, not handed over: the caller does what nobody has taken yet
 (`clew.runnables._together`), so a full pool never deadlocks. `run_in_executor` gives an awaiting caller a user's
 blocking function.

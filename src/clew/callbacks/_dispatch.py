@@ -103,7 +103,8 @@ def handle_event(handlers: Sequence[BaseCallbackHandler], event: str, *args: Any
                 settle(handler, event, error)
     if unheard:
         hearing, prompts = as_prompts(unheard, args[1])
-        handle_event(hearing, "on_llm_start", args[0], prompts, **kwargs)
+        if hearing:
+            handle_event(hearing, "on_llm_start", args[0], prompts, **kwargs)
 
 
 async def ahandle_event(handlers: Sequence[BaseCallbackHandler], event: str, *args: Any, **kwargs: Any) -> None:
@@ -133,7 +134,8 @@ async def ahandle_event(handlers: Sequence[BaseCallbackHandler], event: str, *ar
                 settle(handler, event, error)
     if unheard:
         hearing, prompts = as_prompts(unheard, args[1])
-        await ahandle_event(hearing, "on_llm_start", args[0], prompts, **kwargs)
+        if hearing:
+            await ahandle_event(hearing, "on_llm_start", args[0], prompts, **kwargs)
 
 
 def settle(handler: BaseCallbackHandler, event: str, error: Exception) -> None:

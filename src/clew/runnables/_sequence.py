@@ -306,9 +306,8 @@ def streams(step: Runnable[Any, Any]) -> bool:
 def batches(step: Runnable[Any, Any]) -> bool:
     """Tell whether a step has a batch of its own: one call for many inputs."""
     kind = cast("Any", type(step))
-    own = getattr(step, "_batches_itself", None)
-    if own is not None:
-        return bool(own)
+    if step._batches_itself is not None:
+        return bool(step._batches_itself)
     return not (kind.batch is _BASE.batch and kind.abatch is _BASE.abatch)
 
 

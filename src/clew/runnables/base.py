@@ -33,6 +33,7 @@ class Runnable(ABC, Generic[Input, Output]):
 
     __slots__ = ()
     _is_runnable = True
+    _batches_itself: Any = None  # whether one call serves many inputs; None: where `batch` is overridden
     name: str | None
 
     # -- the one verb and its faces -----------------------------------------------------------------

@@ -21,6 +21,8 @@ class Started(NamedTuple):
     metadata: dict[str, Any]
     parents: list[str]
     inputs: Any
+    run_id: str
+    wanted: bool
 
 
 class EventHandler(_StreamingCallbackHandler, BaseCallbackHandler):
@@ -37,12 +39,12 @@ class EventHandler(_StreamingCallbackHandler, BaseCallbackHandler):
 
     def _event(self, run_id: UUID, stage: str, data: dict[str, Any]) -> None:
         run = self._runs[run_id]
-        if self._wanted(run.name, run.kind, run.tags):
+        if run.wanted:
             self._send(
                 {
                     "event": f"on_{run.kind}_{stage}",
                     "name": run.name,
-                    "run_id": str(run_id),
+                    "run_id": run.run_id,
                     "parent_ids": run.parents,
                     "tags": run.tags,
                     "metadata": run.metadata,
@@ -63,10 +65,11 @@ class EventHandler(_StreamingCallbackHandler, BaseCallbackHandler):
         **kwargs: Any,
     ) -> None:
         parent = self._runs.get(parent_run_id) if parent_run_id is not None else None
-        parents = [*parent.parents, str(parent_run_id)] if parent is not None else []
+        parents = [*parent.parents, parent.run_id] if parent is not None else []
         about = cast("dict[str, Any]", serialized or {})
         named: str = name or about.get("name") or (about.get("id") or ["Unnamed"])[-1]
-        self._runs[run_id] = Started(kind, named, list(tags or ()), dict(metadata or {}), parents, inputs)
+        labels, wanted = list(tags or ()), self._wanted(named, kind, list(tags or ()))
+        self._runs[run_id] = Started(kind, named, labels, dict(metadata or {}), parents, inputs, str(run_id), wanted)
         streamed = kind == "chain" and inputs == {"input": ""}
         self._event(run_id, "start", {} if streamed else {"input": inputs})
 
