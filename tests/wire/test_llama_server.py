@@ -22,6 +22,14 @@ ADAPTERS: dict[str, Callable[[Any], Any]] = {
     "anthropic": lambda s: ChatAnthropic(model="smollm2", base_url=s.url, api_key=s.key, temperature=0, max_tokens=40),
     "service": lambda s: ChatOpenAI(model="smollm2", service="llama-server", base_url=s.url + "/v1", api_key=s.key, max_tokens=40),
 }  # fmt: skip
+ADAPTERS["service responses"] = lambda s: ChatOpenAI(
+    model="smollm2",
+    service="llama-server",
+    base_url=s.url + "/v1",
+    api_key=s.key,
+    max_tokens=40,
+    use_responses_api=True,
+)
 SCHEMA = {
     "title": "Person", "type": "object", "required": ["name", "age"],
     "properties": {"name": {"type": "string", "maxLength": 20}, "age": {"type": "integer"}},
@@ -65,11 +73,24 @@ def test_a_whole_answer_says_the_same(server: Any, call: Any) -> None:
         assert call(model, "invoke", "Bob is 42. Say so.").text == streamed.text
 
 
-@pytest.mark.parametrize("name", ["chat", "responses", "anthropic"])
+@pytest.mark.parametrize("name", ["chat", "service", "service responses"])
 def test_answers_follow_a_schema(server: Any, call: Any, name: str) -> None:
     model = ADAPTERS[name](server).with_structured_output(SCHEMA, method="json_schema")
     person = call(model, "invoke", "Bob is 42 years old. Give his name and age as JSON.")
     assert set(person) == {"name", "age"} and isinstance(person["age"], int)
+
+
+EXAMPLES = [
+    ("user", "Alice is 30. Give the JSON."), ("ai", '{"name": "Alice", "age": 30}'),
+    ("user", "Eve is 7. Give the JSON."), ("ai", '{"name": "Eve", "age": 7}'), ("user", "Bob is 42. Give the JSON."),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("method", ["prompted", "json_mode"])
+def test_anthropics_wire_gives_objects_that_are_asked_for_in_words(server: Any, call: Any, method: str) -> None:
+    """This server's Anthropic endpoint takes no schema (it ignores output_config), so examples show the form."""
+    model = ADAPTERS["anthropic"](server).with_structured_output(SCHEMA, method=method, reask=2)
+    assert call(model, "invoke", EXAMPLES) == {"name": "Bob", "age": 42}
 
 
 def test_a_wrong_key_is_told_so(server: Any, call: Any) -> None:

@@ -181,10 +181,9 @@ def _say(items: list[b.JSON], block: b.Block, said: b.JSON) -> None:
         else:
             item = {"type": "message", "role": "assistant", "id": block["id"], "status": "completed", "content": [said]}
             items.append({**item, **(block.get("extras") or {})})
-    elif said["type"] == "output_text" and not notes:
-        items.append({"role": "assistant", "content": said["text"]})
     else:
-        items.append({"role": "assistant", "content": [{**said, "annotations": notes} if notes else said]})
+        part = {**said, "annotations": notes} if notes else said
+        items.append({"type": "message", "role": "assistant", "content": [part]})
 
 
 def _native(annotation: b.JSON) -> b.JSON:
@@ -319,8 +318,8 @@ def decode_event(event: b.JSON, into: b.StreamState, provider: str = "openai") -
 
 
 def _arguments(event: b.JSON, into: b.StreamState) -> AIMessageChunk:
-    into.memory["args", event["output_index"]] = True
-    return into.calls([b.fragment(None, event["delta"], None, event["output_index"])])
+    into.memory["args", _item_of(event)] = True
+    return into.calls([b.fragment(None, event["delta"], None, _item_of(event))])
 
 
 def _summary_part(event: b.JSON, into: b.StreamState) -> AIMessageChunk | None:
@@ -334,6 +333,12 @@ def _note(event: b.JSON, into: b.StreamState) -> AIMessageChunk:
 def _refusal(event: b.JSON, into: b.StreamState) -> AIMessageChunk:
     into.spoke = True
     return into.block({"type": "refusal", "refusal": event["delta"]}, _place(event))
+
+
+def _item_of(event: b.JSON) -> Any:
+    """Return what tells the items of a stream apart: their index, or their id where a server leaves the index out."""
+    index = event.get("output_index")
+    return index if index is not None else event.get("item_id") or (event.get("item") or b.EMPTY).get("id")
 
 
 def _place(event: b.JSON) -> str:
@@ -353,18 +358,18 @@ def _text_delta(event: b.JSON, into: b.StreamState) -> AIMessageChunk | None:
         into.memory["said", place] = True
         block: Any = chunk.content[0]
         block["id"] = event.get("item_id")
-        if phase := into.memory.get(("phase", event.get("output_index"))):
+        if phase := into.memory.get(("phase", _item_of(event))):
             block["extras"] = {"phase": phase}
     return chunk
 
 
 def _thought(event: b.JSON, into: b.StreamState) -> AIMessageChunk:
     into.thought = True
-    return into.block({"type": "reasoning", "reasoning": event["delta"]}, event["output_index"])
+    return into.block({"type": "reasoning", "reasoning": event["delta"]}, _item_of(event))
 
 
 def _added(event: b.JSON, into: b.StreamState) -> AIMessageChunk | None:
-    item, index = event["item"], event["output_index"]
+    item, index = event["item"], _item_of(event)
     if item["type"] == "reasoning":
         into.thought = into.mixed = True
     elif item["type"] == "message" and item.get("phase"):
@@ -378,7 +383,7 @@ def _added(event: b.JSON, into: b.StreamState) -> AIMessageChunk | None:
 
 
 def _done(event: b.JSON, into: b.StreamState) -> AIMessageChunk | None:
-    item, index = event["item"], event["output_index"]
+    item, index = event["item"], _item_of(event)
     into.memory.setdefault("items", []).append(item)
     if item["type"] == "reasoning":
         block = {"type": "reasoning", "reasoning": "", "id": item.get("id"), "extras": {"item": _rest(item)}}

@@ -16,7 +16,8 @@ class Service(NamedTuple):
 
     base_url: None for OpenAI's own default, "" when the caller has to give it. key_variables: environment variables
     that may hold the key, first found wins. needs_key: whether a call without a key makes sense. responses: whether the
-    responses API is there. url_variable: environment variable that overrides base_url.
+    responses API is there. flat_schema: whether that reads `response_format` in place of `text.format`. url_variable:
+    environment variable that overrides base_url.
     """
 
     base_url: str | None
@@ -24,6 +25,7 @@ class Service(NamedTuple):
     quirks: Quirks = Quirks()
     needs_key: bool = True
     responses: bool = False
+    flat_schema: bool = False
     url_variable: str = ""
 
 
@@ -52,7 +54,9 @@ SERVICES: dict[str, Service] = {
     "github": Service("https://models.github.ai/inference", ("GITHUB_TOKEN",)),
     "groq": Service("https://api.groq.com/openai/v1", ("GROQ_API_KEY",), _NEW_AND_THINKS),
     "huggingface": Service("https://router.huggingface.co/v1", ("HF_TOKEN", "HUGGINGFACEHUB_API_TOKEN")),
-    "llama-server": Service("http://127.0.0.1:8080/v1", ("LLAMA_API_KEY",), _THINKS, needs_key=False, responses=True),
+    "llama-server": Service(
+        "http://127.0.0.1:8080/v1", ("LLAMA_API_KEY",), _THINKS, needs_key=False, responses=True, flat_schema=True
+    ),
     "lmstudio": Service("http://127.0.0.1:1234/v1", (), _THINKS, needs_key=False),
     "mistral": Service(
         "https://api.mistral.ai/v1", ("MISTRAL_API_KEY",),

@@ -89,7 +89,10 @@ class ChatOpenAI(StainlessChatModel):
         if not options["stream"]:
             del options["stream"]
         if self.use_responses_api:
-            return responses.encode(messages, options)
+            body = responses.encode(messages, options)
+            if self._row.flat_schema and "response_format" in options:
+                body["response_format"] = options["response_format"]
+            return body
         quirks = self._quirks()
         for name, wire_name in (("max_tokens", quirks.max_tokens), ("seed", quirks.seed)):
             if name in options and name != wire_name:
