@@ -139,7 +139,8 @@ def test_simple_chunks_add_up():
         "b", additional_kwargs={"k": "y"}
     )
     assert total == HumanMessageChunk("ab", id="1", additional_kwargs={"k": "xy"})
-    assert ([*SystemMessageChunk("a"), SystemMessageChunk("b"), SystemMessageChunk("c")]).content == "abc"
+    more = [SystemMessageChunk("b"), SystemMessageChunk("c")]
+    assert (SystemMessageChunk("a") + more).content == "abc"
 
 
 def test_chunks_of_different_kinds_do_not_add():
