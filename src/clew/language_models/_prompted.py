@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, cast
 from clew._ids import new_id
 from clew.errors import OutputParserException
 from clew.language_models._input import messages_of
+from clew.language_models._relay import as_chunk
 from clew.messages.ai import AIMessage
 from clew.messages.human import HumanMessage
 from clew.messages.system import SystemMessage
@@ -20,10 +21,11 @@ from clew.messages.tool import ToolMessage
 from clew.runnables.base import Runnable
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import AsyncIterator, Iterator, Sequence
 
     from clew.config import RunnableConfig
     from clew.language_models.chat_models import BaseChatModel
+    from clew.messages.ai import AIMessageChunk
     from clew.messages.base import BaseMessage
 
 
@@ -60,6 +62,16 @@ class PromptedTools(Runnable[Any, AIMessage]):
     async def ainvoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> AIMessage:
         """Return the model's answer, with tool calls if it made any."""
         return self._read(await self._model.ainvoke(self._told(input), config, **kwargs))
+
+    def stream(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Iterator[AIMessageChunk]:
+        """Yield the answer as one chunk: what it is can't be told before it is whole."""
+        yield as_chunk(self.invoke(input, config, **kwargs))
+
+    async def astream(
+        self, input: Any, config: RunnableConfig | None = None, **kwargs: Any
+    ) -> AsyncIterator[AIMessageChunk]:
+        """Yield the answer as one chunk; see `stream`."""
+        yield as_chunk(await self.ainvoke(input, config, **kwargs))
 
     def _told(self, input: Any) -> list[BaseMessage]:
         messages = [shown(message) for message in messages_of(input)]

@@ -399,3 +399,10 @@ def test_what_was_bound_before_stays_bound(call: Call) -> None:
         assert model.calls[-1].stop == ["x"] and model.calls[-1].kwargs["seed"] == 1
         assert model.calls[-1].kwargs["tools"]
     assert ear.heard == 2
+
+
+def test_a_prompted_call_streams_as_one_chunk_with_the_call_in_it() -> None:
+    bound = Toolless(script=['{"tool": "clock", "args": {}}']).bind_tools([clock])
+    for chunks in (list(bound.stream("q")), asyncio.run(collected(bound))):
+        (chunk,) = chunks
+        assert type(chunk) is AIMessageChunk and chunk.tool_calls[0]["name"] == "clock"
