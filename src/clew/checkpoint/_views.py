@@ -250,14 +250,23 @@ async def _put_writes(
     await io.commit(Place(thread_id, ns), Batch(records=records))
 
 
-async def _prune(io: Io, codec: Codec, thread_ids: Sequence[str], strategy: str) -> None:
+async def _prune(
+    io: Io, codec: Codec, thread_ids: Sequence[str], strategy: str, keep: int, older_than: float | None
+) -> None:
+    import time
+
     from clew.checkpoint._prune import keep_newest
 
+    if strategy not in ("keep_latest", "delete"):
+        raise ValueError(f"strategy is 'keep_latest' or 'delete', not {strategy!r}")
+    if keep < 1:
+        raise ValueError(f"keep is a positive number, not {keep}; strategy='delete' forgets everything")
+    before = None if older_than is None else time.time() - older_than
     for thread_id in thread_ids:
         if strategy == "delete":
             await io.delete(thread_id)
         else:
-            await keep_newest(io, codec, thread_id, keep=1)
+            await keep_newest(io, codec, thread_id, keep=keep, older_than=before)
 
 
 async def _delete_for_runs(io: Io, codec: Codec, run_ids: Sequence[str]) -> None:
@@ -334,9 +343,19 @@ class JournalSaver(BaseCheckpointSaver[str]):
 
         drive(copy_thread(self._blocking(), self.codec, source_thread_id, target_thread_id))
 
-    def prune(self, thread_ids: Sequence[str], *, strategy: Literal["keep_latest", "delete"] = "keep_latest") -> None:
-        """Forget the history of threads: all but the newest state, or everything."""
-        drive(_prune(self._blocking(), self.codec, thread_ids, strategy))
+    def prune(
+        self,
+        thread_ids: Sequence[str],
+        *,
+        strategy: Literal["keep_latest", "delete"] = "keep_latest",
+        keep: int = 1,
+        older_than: float | None = None,
+    ) -> None:
+        """Forget the history of threads: what is not among the newest `keep` checkpoints, or everything ("delete").
+
+        older_than: seconds; younger checkpoints stay, however many they are.
+        """
+        drive(_prune(self._blocking(), self.codec, thread_ids, strategy, keep, older_than))
 
     async def aget_tuple(self, config: RunnableConfig) -> CheckpointTuple | None:
         """Awaitable `get_tuple`."""
@@ -385,10 +404,15 @@ class JournalSaver(BaseCheckpointSaver[str]):
         await copy_thread(Awaiting(self.journal), self.codec, source_thread_id, target_thread_id)
 
     async def aprune(
-        self, thread_ids: Sequence[str], *, strategy: Literal["keep_latest", "delete"] = "keep_latest"
+        self,
+        thread_ids: Sequence[str],
+        *,
+        strategy: Literal["keep_latest", "delete"] = "keep_latest",
+        keep: int = 1,
+        older_than: float | None = None,
     ) -> None:
         """Awaitable `prune`."""
-        await _prune(Awaiting(self.journal), self.codec, thread_ids, strategy)
+        await _prune(Awaiting(self.journal), self.codec, thread_ids, strategy, keep, older_than)
 
 
 def _refuse_in_loop(name: str) -> None:

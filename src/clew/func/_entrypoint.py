@@ -54,7 +54,6 @@ class Workflow(Pregel):
         *,
         timeout: TimeoutPolicy | None = None,
         cache_policy: CachePolicy | None = None,
-        version: str | int | None = None,
         **options: Any,
     ) -> None:
         super().__init__(name, **options)
@@ -66,17 +65,41 @@ class Workflow(Pregel):
         self.wants_previous = bool(self.inject & {"previous", "runtime"})
         self.timeout = timeout
         self.cache_policy = cache_policy
-        self.version = version
 
     def __repr__(self) -> str:
         return f"<workflow {self.name}>"
 
     async def body(self, flow: Flow) -> Any:
-        """Call the function."""
-        from clew.pregel._frame import prepare
-
+        """Call the function, or take its value from the cache."""
         if self.is_async and not flow.awaited:
             raise TypeError(f"workflow {self.name!r} is async: call it with ainvoke or astream")
+        if self.cache_policy is not None and flow.root.cache is not None:
+            return await self._cached(flow)
+        return await self._run(flow)
+
+    async def _cached(self, flow: Flow) -> Any:
+        """Return the value of an earlier run with this input, or run and keep it."""
+        from clew.pregel._attempts import cache_key
+        from clew.pregel._spec import Spec
+
+        policy, cache = self.cache_policy, flow.root.cache
+        assert policy is not None
+        key = cache_key(Spec(self.func, self.name, cache=policy), (flow.input,), {})
+        found: dict[Any, Any] = await cache.aget([key]) if flow.awaited else cache.get([key])
+        if key in found:
+            return found[key]
+        outcome = await self._run(flow)
+        pairs = {key: (self.shown(outcome), policy.ttl)}
+        if flow.awaited:
+            await cache.aset(pairs)
+        else:
+            cache.set(pairs)
+        return outcome
+
+    async def _run(self, flow: Flow) -> Any:
+        """Call the function, with its timeout and retries."""
+        from clew.pregel._frame import prepare
+
         func, frame, inject = self.func, flow.frame, self.inject
         if not self.retry_policy and self.timeout is None and not flow.awaited:
             return func(flow.input, **prepare(frame, inject, {})) if inject else func(flow.input)

@@ -45,6 +45,12 @@ def note_attempt(root: Root, future: TaskFuture, error: BaseException, attempt: 
     root.save(R.Attempt(future.path, future.spec.name, attempt, text, now, now + seconds))
 
 
+def _constant(value: Any) -> str:
+    """Return what a closed-over value adds to an identity: plain values count, what may change counts by its type."""
+    plain = isinstance(value, (str, int, float, bytes, bool, type(None)))
+    return repr(value) if plain else getattr(value, "__qualname__", type(value).__qualname__)
+
+
 def identity(spec: Spec) -> str:
     """Return what tells a task's cache from those of others with its name: where it is and what its code is."""
     if spec.identity is None:
@@ -59,7 +65,7 @@ def identity(spec: Spec) -> str:
             parts += [code.co_code.hex(), repr(code.co_consts), repr(code.co_names)]
         for cell in getattr(fn, "__closure__", None) or ():
             try:
-                parts.append(repr(R.digest((cell.cell_contents,), {})))
+                parts.append(_constant(cell.cell_contents))
             except ValueError:
                 continue
         spec.identity = blake2b("\0".join(parts).encode("utf-8", "replace"), digest_size=8).hexdigest()

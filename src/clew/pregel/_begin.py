@@ -18,6 +18,7 @@ from clew.checkpoint._views import records_of
 from clew.errors import (
     Cancelled,
     EmptyInputError,
+    NonDeterminismError,
     PendingInterruptError,
     SerializationError,
     ThreadBusyError,
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
     from clew.pregel._root import Root
 
 START, END, PREVIOUS = "__start__", "__end__", "__previous__"
+VERSION = "~version"
 
 
 class Finished(Exception):
@@ -286,6 +288,7 @@ async def _continue(
 ) -> None:
     """Go on with an unfinished run: at its checkpoint, or at a copy of an older one with what preceded a question."""
     place, codec, now = start.place, root.codec, time.time()
+    _check_version(workflow, root, known)
     start.fresh = False
     if forks:
         kept = rewound(records, results=workflow.is_task) if workflow.is_task or root.given else []
@@ -326,6 +329,23 @@ async def _continue(
     root.attempt = known.begins + 1
 
 
+def _check_version(workflow: Pregel, root: Root, known: Known) -> None:
+    """Refuse to go on with a run that another version of the code began, as the workflow's policy says."""
+    raw = known.marks.get(VERSION)
+    began = None if raw is None else root.codec.decode(raw)
+    if began == workflow.version or workflow.nondeterminism == "rerun":
+        return
+    text = (
+        f"the run on thread {root.thread_id!r} was begun by version {began!r} of {workflow.name!r} and this is version "
+        f"{workflow.version!r}; nothing was run or saved. Let that version finish it, or fork or cancel it"
+    )
+    if workflow.nondeterminism == "raise":
+        raise NonDeterminismError(text)
+    import warnings
+
+    warnings.warn(text, RuntimeWarning, stacklevel=2)
+
+
 async def _fresh(
     workflow: Pregel, root: Root, start: Start, input: Any, config: Any, head: Row | None, body: R.Body | None
 ) -> None:
@@ -351,10 +371,14 @@ async def _fresh(
     notes: list[tuple[str, bytes | None]] = []
     if start.idempotency is not None:
         notes.append((start.idempotency, codec.seal(place.thread_id, codec.encode((row.id, None)))))
-    batch = Batch(checkpoint=row, records=((row.id, 0, begin),), notes=notes, state=(RUNNING, workflow.name, b""))
+    records = [(row.id, 0, begin)]
+    if workflow.version is not None:
+        mark = R.Mark(VERSION, codec.encode(workflow.version))
+        records.append((row.id, 1, codec.seal(place.thread_id, R.pack(mark))))
+    batch = Batch(checkpoint=row, records=records, notes=notes, state=(RUNNING, workflow.name, b""))
     await start.io.commit(place, batch)
     root.at = root.run_id = row.id
-    root.numbers = itertools.count(1)
+    root.numbers = itertools.count(2)
     root.dirty = True
     start.input = input
 

@@ -117,7 +117,7 @@ def for_caller(root: Root, error: BaseException) -> BaseException:
 
 
 def _to_retry(root: Root, error: BaseException) -> list[tuple[str, str, int]]:
-    """Return the tasks whose failure led to this error; none when the program was stopped (Ctrl-C), which is no failure."""
+    """Return the tasks whose failure led to this error; none when the program was stopped (Ctrl-C): no failure."""
     if not isinstance(error, (Exception, BaseExceptionGroup)):
         return []
     culprits = {id(one): None for one in _family(error, set())}

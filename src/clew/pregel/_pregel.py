@@ -81,7 +81,9 @@ class Pregel(Runnable[Any, Any]):
         nondeterminism: Literal["raise", "warn", "rerun"] = "raise",
         retry_policy: Sequence[RetryPolicy] = (),
         durability: Durability = "sync",
+        version: str | int | None = None,
     ) -> None:
+        self.version = None if version is None else str(version)
         self.name = name  # pyright: ignore[reportIncompatibleVariableOverride] - a workflow always has one
         self.checkpointer = ensure_valid_checkpointer(checkpointer)
         self.store = store
