@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-import re
 from typing import TYPE_CHECKING, Any, cast
 
+from clew._lazy import resolve
 from clew.messages.ai import AIMessage
 from clew.messages.base import BaseMessage
 
@@ -14,31 +14,17 @@ if TYPE_CHECKING:
 
 TOKENS_PER_MEDIA = 85
 """The estimate for an image, a sound, a film or a file, in tokens."""
-TOKENS_PER_WIDE_CHARACTER = 0.85
-"""Chinese, Japanese and Korean: about one token per character in current tokenizers (0.65 to 1.1)."""
-CHARACTERS_PER_TOKEN_BEYOND_ASCII = 2.2
-"""Cyrillic, Greek, Arabic, Hebrew, Indic …, which tokenizers split finer than English."""
-
-_WIDE = re.compile(
-    "[\u1100-\u11ff\u2e80-\u9fff\ua960-\ua97f\uac00-\ud7ff\uf900-\ufaff\ufe30-\ufe4f\uff00-\uffef"
-    "\U0001b000-\U0001b2ff\U00020000-\U0003ffff]+"
-)
-_OTHER = re.compile("[\u0080-\u10ff\u1200-\u2e7f\ua000-\ua95f\ua980-\uabff\ufb00-\ufe2f\ufe50-\ufeff]+")
 
 
 def estimate_text(text: str, chars_per_token: float = 4.0) -> float:
-    """Return the estimated tokens of a text, not rounded. Cost: O(len(text)); ASCII costs next to nothing."""
-    count = len(text)
+    """Return the estimated tokens of a text, not rounded.
+
+    ASCII text by its length, any other by `clew.usage.estimate_tokens`, which knows how current vocabularies cut Chinese
+    and other scripts. Cost: O(len(text)); ASCII costs next to nothing.
+    """
     if text.isascii():
-        return count / chars_per_token
-    wide = sum(map(len, _WIDE.findall(text)))
-    other = sum(map(len, _OTHER.findall(text)))
-    rest = count - wide - other  # ASCII, and symbols beyond the basic plane, which count double
-    return (
-        rest / chars_per_token
-        + wide * TOKENS_PER_WIDE_CHARACTER
-        + other * min(1.0, chars_per_token / 4.0 / CHARACTERS_PER_TOKEN_BEYOND_ASCII)
-    )
+        return len(text) / chars_per_token
+    return resolve("clew.usage:estimate_tokens")(text)
 
 
 def count_tokens_approximately(
@@ -52,7 +38,8 @@ def count_tokens_approximately(
     """Return an estimate of the tokens that a model would count.
 
     messages: message-likes. chars_per_token: for text in Latin letters. extra_tokens_per_message: what the roles cost.
-    tools: schemas that are sent along. Returns: an estimate; for exact numbers count with the model's tokenizer.
+    tools: schemas that are sent along. Returns: an int whose `is_estimate` is True; for exact numbers count with the
+    model's tokenizer.
     Cost: O(total size), no network.
     """
     from clew.messages._convert import convert_to_messages
@@ -63,11 +50,9 @@ def count_tokens_approximately(
     if tools:
         import json
 
-        from clew._lazy import resolve
-
         convert = resolve("clew.utils.function_calling:convert_to_openai_tool")
         total += estimate_text(json.dumps([convert(tool) for tool in tools], ensure_ascii=False), chars_per_token)
-    return math.ceil(total)
+    return resolve("clew.usage:TokenCount")(math.ceil(total), is_estimate=True)
 
 
 def _estimate(message: BaseMessage, chars_per_token: float, count_name: bool) -> float:
