@@ -19,7 +19,7 @@ TOKENS_PER_MEDIA = 85
 def estimate_text(text: str, chars_per_token: float = 4.0) -> float:
     """Return the estimated tokens of a text, not rounded.
 
-    ASCII text by its length, any other by `clew.usage.estimate_tokens`, which knows how current vocabularies cut Chinese
+    ASCII text by its length, any other by `clew.usage.estimate_tokens`, which knows how vocabularies cut Chinese
     and other scripts. Cost: O(len(text)); ASCII costs next to nothing.
     """
     if text.isascii():
