@@ -186,10 +186,18 @@ class FileChatMessageHistory(BaseChatMessageHistory):
             if not tail.endswith(_END):
                 break
             lines = tail[: -len(_END)].split(b"\n")[1:]  # the first one may have begun earlier
-            found = [loads(b"[%b]" % line.removeprefix(b",")) for line in lines] if self._is_utf8 else []
-            if sum(map(len, found)) >= n:
-                return [item for line in found for item in line][-n:]
+            found = [item for line in lines for item in self._items_of_line(line)]
+            if len(found) >= n:
+                return found[-n:]
         return self._items(_read(descriptor))[-n:]
+
+    def _items_of_line(self, line: bytes) -> list[Any]:
+        """Return the items of one line of ours; of a line that is part of another layout, nothing."""
+        try:
+            found = loads(b"[%b]" % line.removeprefix(b",")) if self._is_utf8 else []
+        except DeserializationError:
+            return []
+        return found if all(isinstance(item, dict) and "data" in item for item in found) else []
 
     def _swap(self, descriptor: int, lines: list[bytes]) -> None:
         """Put new content in the file's place in one step, then overwrite what it held."""
