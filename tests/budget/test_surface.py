@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import difflib
 import importlib
-import inspect
 import pathlib
 import re
 
@@ -34,25 +33,6 @@ def test_every_listed_name_exists() -> None:
         if not hasattr(module, name)
     ]
     assert missing == []
-
-
-def test_both_faces_have_equal_parameters() -> None:
-    """A method `x` with an async face `ax` takes the same parameters in the same order."""
-    unequal = []
-    for path, cls in surface.classes():
-        for name, member in vars(cls).items():
-            plain = inspect.getattr_static(cls, name[1:], None) if name.startswith("a") else None
-            if not (inspect.isfunction(member) and inspect.isfunction(plain)):
-                continue
-            sides = [
-                [(p.name, p.kind, p.default) for p in inspect.signature(side).parameters.values()]
-                for side in (plain, member)
-            ]
-            if sides[0] != sides[1]:
-                unequal.append(
-                    f"{path}.{name[1:]}{surface.signature(plain)} != {name}{surface.signature(member)}"
-                )
-    assert unequal == []
 
 
 def test_the_uses_of_the_door_upward_are_the_listed_ones() -> None:
