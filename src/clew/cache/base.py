@@ -79,6 +79,6 @@ class BaseCache(ABC, Generic[ValueT]):
 
 
 async def _off_loop(function: Any, *arguments: Any) -> Any:
-    import asyncio
+    from clew._pool import run_in_executor
 
-    return await asyncio.to_thread(function, *arguments)
+    return await run_in_executor(None, function, *arguments)

@@ -66,11 +66,11 @@ class BlockingStore(_Shared):
 
     async def abatch(self, ops: Iterable[Op]) -> list[Result]:
         """Run operations in order, all or none, in a worker thread; return an answer for each."""
-        import asyncio
+        from clew._pool import run_in_executor
 
         plan = prepare(ops, self._index)
         vectors = await self._index.aembed(plan.texts) if self._index else []
-        return await asyncio.to_thread(self._apply, plan, vectors)
+        return await run_in_executor(None, self._apply, plan, vectors)
 
     def _apply(self, plan: Plan, vectors: Sequence[bytes]) -> list[Result]:
         if self._sweep_is_due(plan):

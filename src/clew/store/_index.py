@@ -51,9 +51,9 @@ class Index:
         documents = getattr(self._embed, "aembed_documents", None)
         call = documents or self._embed
         if documents is None and not inspect.iscoroutinefunction(call):
-            import asyncio
+            from clew._pool import run_in_executor
 
-            result = await asyncio.to_thread(call, list(texts))
+            result = await run_in_executor(None, call, list(texts))
         else:
             result = call(list(texts))
         return self._pack(await result if inspect.isawaitable(result) else result, texts)

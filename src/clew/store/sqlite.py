@@ -112,9 +112,9 @@ class AsyncSqliteStore(SqliteStore):
 
     async def setup(self) -> None:  # type: ignore[override]
         """Create the tables now; the first use does it otherwise. Safe to repeat."""
-        import asyncio
+        from clew._pool import run_in_executor
 
-        await asyncio.to_thread(self._database.execute, "SELECT 1")
+        await run_in_executor(None, self._database.execute, "SELECT 1")
 
 
 class _Sqlite:

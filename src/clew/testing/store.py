@@ -31,8 +31,8 @@ def embed(texts: list[str]) -> list[list[float]]:
     return [[float(text.count("tea")), float(text.count("cake")), 0.1] for text in texts]
 
 
-class StoreConformance:
-    """Namespaces, copies, filters, paging, time to live, search, compare-and-set, batches."""
+class _Store:
+    """The faces and the store of each test."""
 
     faces: ClassVar[tuple[str, ...]] = ("blocking", "awaited")
 
@@ -57,6 +57,10 @@ class StoreConformance:
     def store(self, make: Any) -> Any:
         """Give a store without options."""
         return make()
+
+
+class _Values(_Store):
+    """What is put is kept: whole, exact, apart."""
 
     def test_put_get_replace_delete(self, face: Face, store: Any) -> None:
         """A value is there, whole, until it is replaced or deleted."""
@@ -140,6 +144,10 @@ class StoreConformance:
         with pytest.raises(TypeError):
             face(store, "put", ("n",), "k", ["no mapping"])
         assert face(store, "search", ("n",)) == []
+
+
+class _Finding(_Store):
+    """What is kept is found: filters, pages, namespaces, meaning, words."""
 
     def test_filters(self, face: Face, store: Any) -> None:
         """Operators and their and, or, not; a key that is missing matches nothing."""
@@ -232,6 +240,48 @@ class StoreConformance:
         assert answers[4:7] == [None, None, None]
         assert answers[7].value == {"v": 2}
 
+    def test_search_by_meaning(self, face: Face, make: Any) -> None:
+        """The nearest come first with their cosine; items without vectors are not found; filters still hold."""
+        store = make(index={"dims": 3, "embed": embed, "fields": ["text"]})
+        face(store, "put", ("m",), "1", {"text": "tea tea tea"})
+        face(store, "put", ("m",), "2", {"text": "cake"})
+        face(store, "put", ("m",), "3", {"text": "tea"}, index=False)
+        face(store, "put", ("mm",), "4", {"text": "tea"})
+        found = face(store, "search", ("m",), query="tea")
+        assert [item.key for item in found] == ["1", "2"]
+        assert found[0].score > 0.99
+        assert found[1].score < 0.5
+        assert [item.key for item in face(store, "search", ("m",), query="tea", filter={"text": "cake"})] == ["2"]
+        page = face(store, "search", ("m",), query="cake", limit=1)
+        assert [item.key for item in page] == ["2"]
+        assert page.next_offset == 1
+
+    def test_case_128_a_new_value_has_new_vectors(self, face: Face, make: Any) -> None:
+        """Each text of a path has a vector of its own, and none outlives its value."""
+        store = make(index={"dims": 3, "embed": embed, "fields": ["parts[*]"]})
+        face(store, "put", ("n",), "k", {"parts": ["tea", "cake"]})
+        face(store, "put", ("n",), "k", {"parts": ["cake"]})
+        face(store, "put", ("n",), "other", {"parts": ["tea"]})
+        found = face(store, "search", ("n",), query="tea")
+        assert [item.key for item in found] == ["other", "k"]
+        assert found[1].score < 0.5
+        face(store, "delete", ("n",), "other")
+        assert [item.key for item in face(store, "search", ("n",), query="tea")] == ["k"]
+
+    def test_search_by_words_without_an_index(self, face: Face, store: Any) -> None:
+        """The text itself is searched when nothing is embedded."""
+        face(store, "put", ("m",), "1", {"text": "Green tea from Uji", "n": 1})
+        face(store, "put", ("m",), "2", {"text": "A cake"})
+        face(store, "put", ("m",), "3", {"text": "Tea and cake, tea and more tea", "deep": {"er": ["抹茶"]}})
+        assert [item.key for item in face(store, "search", ("m",), query="tea")] == ["3", "1"]
+        assert [item.key for item in face(store, "search", ("m",), query="uji")] == ["1"]
+        assert [item.key for item in face(store, "search", ("m",), query="抹茶")] == ["3"]
+        assert face(store, "search", ("m",), query="coffee") == []
+
+
+class StoreConformance(_Values, _Finding):
+    """Namespaces, copies, filters, paging, time to live, search, compare-and-set, batches."""
+
     def test_compare_and_set(self, face: Face, store: Any) -> None:
         """A write over another version than the expected one is refused, with all of its batch."""
         face(store, "put", ("n",), "k", {"v": 1}, expected_version=0)
@@ -286,44 +336,6 @@ class StoreConformance:
         result = store.sweep_ttl()
         assert (face.run(result) if hasattr(result, "__await__") else result) == 1
         assert [item.key for item in face(store, "search", ("n",))] == ["b"]
-
-    def test_search_by_meaning(self, face: Face, make: Any) -> None:
-        """The nearest come first with their cosine; items without vectors are not found; filters still hold."""
-        store = make(index={"dims": 3, "embed": embed, "fields": ["text"]})
-        face(store, "put", ("m",), "1", {"text": "tea tea tea"})
-        face(store, "put", ("m",), "2", {"text": "cake"})
-        face(store, "put", ("m",), "3", {"text": "tea"}, index=False)
-        face(store, "put", ("mm",), "4", {"text": "tea"})
-        found = face(store, "search", ("m",), query="tea")
-        assert [item.key for item in found] == ["1", "2"]
-        assert found[0].score > 0.99
-        assert found[1].score < 0.5
-        assert [item.key for item in face(store, "search", ("m",), query="tea", filter={"text": "cake"})] == ["2"]
-        page = face(store, "search", ("m",), query="cake", limit=1)
-        assert [item.key for item in page] == ["2"]
-        assert page.next_offset == 1
-
-    def test_case_128_a_new_value_has_new_vectors(self, face: Face, make: Any) -> None:
-        """Each text of a path has a vector of its own, and none outlives its value."""
-        store = make(index={"dims": 3, "embed": embed, "fields": ["parts[*]"]})
-        face(store, "put", ("n",), "k", {"parts": ["tea", "cake"]})
-        face(store, "put", ("n",), "k", {"parts": ["cake"]})
-        face(store, "put", ("n",), "other", {"parts": ["tea"]})
-        found = face(store, "search", ("n",), query="tea")
-        assert [item.key for item in found] == ["other", "k"]
-        assert found[1].score < 0.5
-        face(store, "delete", ("n",), "other")
-        assert [item.key for item in face(store, "search", ("n",), query="tea")] == ["k"]
-
-    def test_search_by_words_without_an_index(self, face: Face, store: Any) -> None:
-        """The text itself is searched when nothing is embedded."""
-        face(store, "put", ("m",), "1", {"text": "Green tea from Uji", "n": 1})
-        face(store, "put", ("m",), "2", {"text": "A cake"})
-        face(store, "put", ("m",), "3", {"text": "Tea and cake, tea and more tea", "deep": {"er": ["抹茶"]}})
-        assert [item.key for item in face(store, "search", ("m",), query="tea")] == ["3", "1"]
-        assert [item.key for item in face(store, "search", ("m",), query="uji")] == ["1"]
-        assert [item.key for item in face(store, "search", ("m",), query="抹茶")] == ["3"]
-        assert face(store, "search", ("m",), query="coffee") == []
 
     def test_writers_and_readers_at_once(self, face: Face, store: Any) -> None:
         """Nothing is lost and nothing torn when many write at once."""
