@@ -375,6 +375,16 @@ class Runnable(ABC, Generic[Input, Output]):
         chosen = Filter(include_names, include_types, include_tags, exclude_names, exclude_types, exclude_tags)
         return stream_events(self, input, config, version, chosen, kwargs)
 
+    @classmethod
+    def __get_pydantic_core_schema__(cls, source: Any, handler: Any) -> Any:
+        """Let runnables be fields of users' pydantic models."""
+        of_model: Any = getattr(super(), "__get_pydantic_core_schema__", None)
+        if of_model is not None:
+            return of_model(source, handler)
+        from pydantic_core import core_schema
+
+        return core_schema.is_instance_schema(cls)
+
     # -- for those who write runnables ------------------------------------------------------------------
 
     def _call_with_config(

@@ -211,13 +211,18 @@ def _remade(component: Any, changes: dict[str, Any]) -> Any:
     given: dict[str, Any] = {}
     for field, info in fields.items():
         if field in component.model_fields_set and field not in changes and info.init is not False:
-            given[_argument(field, info)] = getattr(component, field)
-    given.update({_argument(field, fields[field]): value for field, value in changes.items()})
+            given[_argument(component, field, info)] = getattr(component, field)
+    given.update({_argument(component, field, fields[field]): value for field, value in changes.items()})
     return type(component)(**given)
 
 
-def _argument(field: str, info: Any) -> str:
-    return field if info.alias is None else info.alias
+def _argument(component: Any, field: str, info: Any) -> str:
+    """Return the name by which a field is given to the constructor."""
+    config = cast("dict[str, Any]", type(component).model_config)
+    if config.get("validate_by_name") or config.get("populate_by_name"):
+        return field
+    alias = info.validation_alias if isinstance(info.validation_alias, str) else info.alias
+    return field if alias is None else alias
 
 
 class RunnableConfigurableAlternatives(DynamicRunnable):

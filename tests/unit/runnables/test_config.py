@@ -6,6 +6,7 @@ import asyncio
 from typing import Any
 
 import pytest
+from pydantic import BaseModel, ConfigDict, Field
 
 from clew.callbacks import BaseCallbackHandler, CallbackManager
 from clew.config import get_config, get_store, get_stream_writer
@@ -14,6 +15,7 @@ from clew.runnables import (
     ConfigurableField,
     ConfigurableFieldMultiOption,
     ConfigurableFieldSingleOption,
+    Runnable,
     RunnableConfig,
     RunnableLambda,
     RunnableParallel,
@@ -132,6 +134,35 @@ def test_fields_set_per_call(call):
     with pytest.raises(ValueError, match="nope"):
         Greet().configurable_fields(nope=ConfigurableField(id="x"))
     assert "word" in greet.config_schema().model_json_schema()["$defs"]["Configurable"]["properties"]
+
+
+def test_fields_with_another_name_outside(call):
+    class Named(Greet):
+        model_config = ConfigDict(validate_by_name=False, validate_by_alias=True)
+        word: str = Field(default="hi", alias="w")
+
+    greet = Named(w="hey").configurable_fields(ends=ConfigurableField(id="ends"), word=ConfigurableField(id="word"))
+    assert call(greet, "invoke", "x", {"configurable": {"ends": ["!"]}}) == "hey x!"
+    assert call(greet, "invoke", "x", {"configurable": {"word": "yo"}}) == "yo x"
+
+
+def test_runnables_are_fields_of_pydantic_models():
+    class Holder(BaseModel):
+        step: Runnable[Any, Any]
+        exact: RunnableLambda[Any] | None = None
+        greet: Greet
+
+    class Both(Runnable[int, int], BaseModel):
+        n: int
+
+        def invoke(self, input: int, config: Any = None, **kwargs: Any) -> int:
+            return input + self.n
+
+    assert Both(n=2).invoke(1) == 3 and Both.model_validate({"n": 1}).n == 1
+    holder = Holder(step=RunnableLambda(str) | len, greet=Greet(), exact=RunnableLambda(str))
+    assert holder.step.invoke(12) == 2
+    with pytest.raises(ValueError, match="step"):
+        Holder(step=3, greet=Greet())  # type: ignore[arg-type] - the point
 
 
 def test_fields_set_to_named_options(call):
