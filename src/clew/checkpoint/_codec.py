@@ -20,9 +20,10 @@ _unpack = msgspec.msgpack.Decoder().decode
 
 
 class Codec:
-    """The codec of a saver that was given no serializer."""
+    """The codec of a saver that was given no serializer. seals: whether `seal` does anything."""
 
     __slots__ = ()
+    seals = False
 
     def encode(self, value: Any) -> bytes:
         """Raises: SerializationError with the path of what can't be saved."""
@@ -62,6 +63,7 @@ class SealedCodec(Codec):
     """Values are clew's msgpack; every stored row goes through the encrypting serializer, bound to its thread."""
 
     __slots__ = ("_serde",)
+    seals = True
 
     def __init__(self, serde: Any) -> None:
         self._serde = serde

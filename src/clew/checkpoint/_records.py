@@ -8,12 +8,15 @@ Times are seconds since the epoch, UTC.
 from __future__ import annotations
 
 from hashlib import blake2b
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import msgspec
 from msgspec import Struct
 
 from clew.errors import StorageCorruptError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
 
 
 class Result(Struct, array_like=True, tag=1, gc=False):
@@ -158,6 +161,15 @@ def unpack(data: bytes) -> Record:
     """Return the record that these bytes hold. Raises: StorageCorruptError."""
     try:
         return _record(data)
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise _damaged(error) from error
+
+
+def unpack_all(bodies: Iterable[bytes]) -> list[Record]:
+    """Return the records of many rows. Raises: StorageCorruptError."""
+    decode = _record
+    try:
+        return [decode(body) for body in bodies]
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise _damaged(error) from error
 

@@ -108,7 +108,9 @@ def metadata_of(body: R.Body, codec: Codec) -> dict[str, Any]:
 
 def records_of(codec: Codec, thread_id: str, bodies: Sequence[bytes]) -> list[R.Record]:
     """Return records in the order they were written."""
-    return [R.unpack(codec.unseal(thread_id, body)) for body in bodies]
+    if codec.seals:
+        bodies = [codec.unseal(thread_id, body) for body in bodies]
+    return R.unpack_all(bodies)
 
 
 def pending_writes(codec: Codec, thread_id: str, checkpoint_id: str, records: Sequence[R.Record]) -> list[PendingWrite]:

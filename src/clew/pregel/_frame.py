@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from clew.checkpoint import _records as R
 from clew.errors import GraphInterrupt
-from clew.pregel._future import FINISHED, TaskFuture
+from clew.pregel._future import TaskFuture
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -119,9 +119,7 @@ class Frame:
             if known.name == spec.name and (
                 spec.match != "args" or known.args == digest or R.same_args(known.args, digest)
             ):
-                future = TaskFuture(root, self, path, spec, (), {}, digest)
-                del future._open
-                future._state = FINISHED
+                future = TaskFuture.replayed(root, path)
                 root.met.add(path)
                 if isinstance(known, R.Result):
                     future._raw = known.value
