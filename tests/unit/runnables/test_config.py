@@ -152,11 +152,14 @@ def test_runnables_are_fields_of_pydantic_models():
         exact: RunnableLambda[Any] | None = None
         greet: Greet
 
-    class Both(Runnable[int, int], BaseModel):
+    class Adder(Runnable[int, int]):
         n: int
 
         def invoke(self, input: int, config: Any = None, **kwargs: Any) -> int:
             return input + self.n
+
+    class Both(Adder, BaseModel):
+        n: int
 
     assert Both(n=2).invoke(1) == 3 and Both.model_validate({"n": 1}).n == 1
     holder = Holder(step=RunnableLambda(str) | len, greet=Greet(), exact=RunnableLambda(str))
