@@ -7,6 +7,8 @@ must be written field by field (`to_fields`), with the caller's encoding for the
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from operator import attrgetter
 from typing import Any, cast
 
 import msgspec
@@ -23,21 +25,23 @@ _encoder = msgspec.msgpack.Encoder()
 _one = msgspec.msgpack.Decoder(Wire)
 _many = msgspec.msgpack.Decoder(list[Wire])
 _TEXT = frozenset({str})
-_SCALARS = frozenset({str, float, bool, type(None), bytes})
+_ATOMS = frozenset({str, int, float, bool, type(None), bytes})
 _CLOSED = frozenset({"type", "name", "id", "tool_call_id", "status", "role", "chunk_position", "usage_mode"})
-_OPEN: dict[Any, tuple[str, ...]] = {
-    cls: tuple(name for name in cls.__struct_fields__ if name not in _CLOSED) for cls in REGISTRY.values()
+_OPEN: dict[Any, Callable[[Any], tuple[Any, ...]]] = {
+    cls: attrgetter(*(name for name in cls.__struct_fields__ if name not in _CLOSED)) for cls in REGISTRY.values()
 }
-"""Message class -> the fields that may hold anything."""
+"""Message class -> a function that gets the values of the fields that may hold anything."""
 
 
 def is_plain(message: BaseMessage) -> bool:
-    """Whether `encode_message` gives the message back equal in value and type."""
-    names = _OPEN.get(type(message))
-    if names is None:
+    """Whether `encode_message` gives the message back equal in value and type, or raises.
+
+    It raises OverflowError for integers beyond 64 bits and UnicodeEncodeError for half a surrogate pair.
+    """
+    fields = _OPEN.get(type(message))
+    if fields is None:
         return False
-    for name in names:
-        value = getattr(message, name)
+    for value in fields(message):
         kind = cast("Any", type(value))
         if kind is str or value is None or ((kind is dict or kind is list) and not value):
             continue
@@ -47,20 +51,18 @@ def is_plain(message: BaseMessage) -> bool:
 
 
 def _is_plain(value: Any) -> bool:
-    container = cast("Any", type(value))
-    items: Any = (value,)
-    if container is dict:
+    kind = cast("Any", type(value))
+    items: Any = value
+    if kind is dict:
         if not _TEXT.issuperset(map(type, value)):
             return False
         items = value.values()
-    elif container is list:
-        items = value
-    for item in items:
-        kind = cast("Any", type(item))
-        if kind is int:
-            if not -(2**63) <= item < 2**64:
-                return False
-        elif kind not in _SCALARS and (item is value or not _is_plain(item)):
+    elif kind is not list:
+        return kind in _ATOMS
+    if _ATOMS.issuperset(map(type, items)):
+        return True
+    for item in items:  # a loop: generators cost more than what they would check here
+        if type(item) not in _ATOMS and not _is_plain(item):
             return False
     return True
 

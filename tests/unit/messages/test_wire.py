@@ -49,7 +49,6 @@ ODD = [
     HumanMessage("x", additional_kwargs={"day": datetime.date(2026, 1, 2)}),
     ToolMessage("x", tool_call_id="1", artifact=(1, 2)),
     ToolMessage("x", tool_call_id="1", artifact=()),
-    AIMessage("x", response_metadata={"big": 2**70}),
     AIMessage("x", response_metadata={1: 2}),
     AIMessage("", tool_calls=[{"name": "f", "args": {"s": {1}}, "id": "1"}]),
     ToolMessage("x", tool_call_id="1", artifact=HumanMessage("inner")),
@@ -80,6 +79,20 @@ def test_fields_and_back(message):
 
 def test_only_what_differs_from_the_default_is_written():
     assert to_fields(HumanMessage("x")) == {"_": "human", "content": "x"}
+
+
+@pytest.mark.parametrize(
+    "message, error",
+    [
+        (AIMessage("x", response_metadata={"big": 2**70}), OverflowError),
+        (HumanMessage("a\ud800b"), UnicodeEncodeError),
+        (HumanMessage("x", additional_kwargs={"k": ["\udfff"]}), UnicodeEncodeError),
+    ],
+)
+def test_what_msgpack_lacks_is_an_error_and_never_another_value(message, error):
+    with pytest.raises(error):
+        encode_message(message)
+    assert from_fields(to_fields(message)) == message
 
 
 def test_users_subclasses_are_not_plain():
