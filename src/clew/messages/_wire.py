@@ -61,7 +61,7 @@ def _is_plain(value: Any) -> bool:
         return kind in _ATOMS
     if _ATOMS.issuperset(map(type, items)):
         return True
-    for item in items:  # a loop: generators cost more than what they would check here
+    for item in items:  # noqa: SIM110 - a generator costs more than what it would check here
         if type(item) not in _ATOMS and not _is_plain(item):
             return False
     return True
