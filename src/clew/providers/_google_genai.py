@@ -5,11 +5,11 @@ Source: Gemini API reference, "Generating content", "Thinking" and "Function cal
 
 from __future__ import annotations
 
-import uuid
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from clew._ids import new_id
 from clew.errors import ModelContentFilterError
 from clew.messages import AIMessage, ChatMessage, HumanMessage, SystemMessage, ToolMessage
 from clew.providers import _blocks as b
@@ -298,9 +298,7 @@ def _block(native: b.JSON) -> b.Block:
         extras["thought_signature"] = native["thoughtSignature"]
     if "functionCall" in native:
         call = native["functionCall"]
-        return b.call_block(
-            call.get("name"), call.get("args"), call.get("id") or MADE_UP + uuid.uuid4().hex[:12], extras
-        )
+        return b.call_block(call.get("name"), call.get("args"), call.get("id") or MADE_UP + new_id()[:12], extras)
     if native.get("thought") and "text" in native:
         return {"type": "reasoning", "reasoning": native["text"], "extras": {"thought": True, **extras}}
     if "text" in native:

@@ -5,7 +5,6 @@ One connection per request, JSON in, JSON or server-sent events out.
 
 from __future__ import annotations
 
-import http.client
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
@@ -15,6 +14,7 @@ from clew.providers._errors import from_reply
 
 if TYPE_CHECKING:
     import asyncio
+    import http.client
     from collections.abc import AsyncIterator, Iterator
 
 
@@ -31,6 +31,8 @@ class Request:
 
 def post(request: Request) -> http.client.HTTPResponse:
     """Send and return the open response. Raises: ModelError for a status of 400 and above, OSError."""
+    import http.client  # here, since it brings ssl along
+
     connection = http.client.HTTPConnection(request.host, request.port, timeout=request.timeout)
     try:
         connection.request("POST", request.path, request.data, request.headers)
@@ -48,6 +50,8 @@ def post(request: Request) -> http.client.HTTPResponse:
 
 def chunks(response: http.client.HTTPResponse) -> Iterator[bytes]:
     """Yield the body as it comes. Raises: OSError when it is cut."""
+    import http.client
+
     try:
         while data := response.read1(65536):
             yield data

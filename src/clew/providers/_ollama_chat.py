@@ -5,9 +5,9 @@ Source: Ollama API documentation, "Generate a chat completion", and recorded exc
 
 from __future__ import annotations
 
-import uuid
 from typing import TYPE_CHECKING, Any
 
+from clew._ids import new_id
 from clew.messages import AIMessage, ChatMessage, HumanMessage, SystemMessage, ToolMessage
 from clew.providers import _blocks as b
 from clew.providers._errors import cannot_carry, from_reply
@@ -133,7 +133,7 @@ def decode(body: b.JSON, provider: str = "ollama") -> list[AIMessage]:
 
 
 def _id_of(call: b.JSON) -> str:
-    return call.get("id") or "call_" + uuid.uuid4().hex[:12]
+    return call.get("id") or "call_" + new_id()[:12]
 
 
 def _facts(body: b.JSON) -> b.JSON:
