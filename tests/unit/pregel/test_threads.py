@@ -185,7 +185,6 @@ def test_recover_takes_over_what_died_and_leaves_the_rest(saver: Any, call: Call
             try:
                 raise Died
             finally:
-                threading.Timer(0, lambda: None)
                 journal._kept = kept
         return [*found, step("more").result()]
 
