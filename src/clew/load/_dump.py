@@ -6,6 +6,7 @@ A user's dict that looks like one of our tags is wrapped, so that loading never 
 from __future__ import annotations
 
 import json
+from functools import lru_cache
 from typing import Any, cast
 
 import msgspec
@@ -68,17 +69,25 @@ def class_id(cls: type[Any]) -> list[str]:
     return [*(path[:2] if path[0] == "clew" else path), cls.__name__]
 
 
+@lru_cache(maxsize=256)
+def described(cls: type[Any]) -> tuple[list[str], list[tuple[str, Any, Any]]]:
+    """Return the id of a Struct class, and its fields as (name, default, default factory)."""
+    fields = msgspec.structs.fields(cls)
+    return class_id(cls), [(field.name, field.default, field.default_factory) for field in fields]
+
+
 def struct(value: msgspec.Struct) -> dict[str, Any]:
     """Return a message, document or output as a tag with the arguments that differ from their defaults."""
+    id_, fields = described(type(value))
     kwargs: dict[str, Any] = {}
-    for field in msgspec.structs.fields(value):
-        given = getattr(value, field.name)
-        if field.default is not msgspec.NODEFAULT and given == field.default and type(given) is type(field.default):
+    for name, default, factory in fields:
+        given = getattr(value, name)
+        if given is default or (given == default and type(given) is type(default)):
             continue
-        if field.default_factory is not msgspec.NODEFAULT and given == field.default_factory():
+        if factory is not msgspec.NODEFAULT and given == factory():
             continue
-        kwargs[field.name] = plain(given)
-    return {"lc": 1, "type": "constructor", "id": class_id(type(value)), "kwargs": kwargs}
+        kwargs[name] = plain(given)
+    return {"lc": 1, "type": "constructor", "id": [*id_], "kwargs": kwargs}
 
 
 def constructor(component: Any) -> dict[str, Any]:

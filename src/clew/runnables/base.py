@@ -378,9 +378,8 @@ class Runnable(ABC, Generic[Input, Output]):
     @classmethod
     def __get_pydantic_core_schema__(cls, source: Any, handler: Any) -> Any:
         """Let runnables be fields of users' pydantic models."""
-        of_model: Any = getattr(super(), "__get_pydantic_core_schema__", None)
-        if of_model is not None:
-            return of_model(source, handler)
+        if hasattr(cls, "__pydantic_fields__"):  # a model too
+            return handler(source)
         from pydantic_core import core_schema
 
         return core_schema.is_instance_schema(cls)

@@ -146,6 +146,7 @@ def test_fields_with_another_name_outside(call):
     assert call(greet, "invoke", "x", {"configurable": {"word": "yo"}}) == "yo x"
 
 
+@pytest.mark.filterwarnings("ignore:Classes should inherit from `BaseModel` before generic classes")
 def test_runnables_are_fields_of_pydantic_models():
     class Holder(BaseModel):
         step: Runnable[Any, Any]
