@@ -7,6 +7,7 @@ with all parameters. Hits are free: their usage says `total_cost: 0`.
 from __future__ import annotations
 
 from contextlib import contextmanager
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any, cast
 
 import msgspec
@@ -14,6 +15,7 @@ import msgspec
 from clew import globals as _globals
 from clew.caches._base import BaseCache, takes_compact_prompts
 from clew.language_models._input import USUAL
+from clew.language_models._params import canonical, params_text
 from clew.language_models._turn import LC_ID_PREFIX
 from clew.messages.ai import AIMessage
 from clew.messages.base import BaseMessage
@@ -22,7 +24,8 @@ from clew.outputs import ChatGeneration, ChatResult, Generation
 if TYPE_CHECKING:
     from collections.abc import Generator, Sequence
 
-_encode = msgspec.json.Encoder(enc_hook=lambda value: repr(value)).encode
+_id: Any = attrgetter("id")
+_encode = msgspec.json.Encoder(enc_hook=lambda value: repr(canonical(value))).encode
 _copy: Any = cast("Any", BaseMessage).__copy__
 
 
@@ -47,15 +50,25 @@ def prompt_key(cache: BaseCache, messages: Sequence[BaseMessage]) -> str:
     """Return the prompt under which a cache keeps the answer to these messages."""
     if takes_compact_prompts(cache):
         try:
-            text = _encode(messages)
-            if b'"id":' in text or b'"usage_metadata":' in text:  # rarely only inside: then the copies are for nothing
-                text = _encode([_bare(message) for message in messages])
-            return text.decode()
+            return _hashed(messages)
         except Exception:
             pass  # a message or value that msgspec does not know: the documented form
     from clew.load import dumps
 
-    return dumps([_bare(message) for message in messages])
+    text = dumps([_bare(message) for message in messages])
+    # an object that can't be written down is there by its repr, perhaps its address: no hit is better than a wrong one
+    return text if '"not_implemented"' not in text else params_text({"prompt": text, "never": object()})
+
+
+def _hashed(messages: Sequence[BaseMessage]) -> str:
+    """Return a text that is the same for equal messages, ids and usage aside, and differs for others."""
+    from hashlib import sha256
+
+    has_ids = any(map(_id, messages))
+    text = _encode([_bare(message) for message in messages] if has_ids else messages)
+    if not has_ids and b'"usage_metadata":' in text:
+        text = _encode([_bare(message) for message in messages])
+    return sha256(text).hexdigest()
 
 
 def _bare(message: BaseMessage) -> BaseMessage:
