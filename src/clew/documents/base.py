@@ -116,9 +116,9 @@ class BaseDocumentTransformer(ABC):
 
     async def atransform_documents(self, documents: Sequence[Document], **kwargs: Any) -> Sequence[Document]:
         """Return the transformed documents; by default in a worker thread."""
-        import asyncio
+        from clew._pool import run_in_executor
 
-        return await asyncio.to_thread(self.transform_documents, documents, **kwargs)
+        return await run_in_executor(None, self.transform_documents, documents, **kwargs)
 
 
 class BaseDocumentCompressor(ABC):
@@ -134,6 +134,6 @@ class BaseDocumentCompressor(ABC):
         self, documents: Sequence[Document], query: str, callbacks: Any = None
     ) -> Sequence[Document]:
         """Return the documents that matter; by default in a worker thread."""
-        import asyncio
+        from clew._pool import run_in_executor
 
-        return await asyncio.to_thread(self.compress_documents, documents, query, callbacks)
+        return await run_in_executor(None, self.compress_documents, documents, query, callbacks)
