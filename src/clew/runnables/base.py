@@ -34,7 +34,8 @@ class Runnable(ABC, Generic[Input, Output]):
     __slots__ = ()
     _is_runnable = True
     _batches_itself: Any = None  # whether one call serves many inputs; None: where `batch` is overridden
-    name: str | None
+    if TYPE_CHECKING:  # no annotation at run time: pydantic would take it for a field of models that mix this in
+        name: str | None
 
     # -- the one verb and its faces -----------------------------------------------------------------
 
