@@ -10,7 +10,7 @@ import time
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
-from pydantic import Field, PrivateAttr
+from pydantic import ConfigDict, Field, PrivateAttr
 
 from clew.language_models.chat_models import BaseChatModel
 from clew.language_models.fake_chat_models import pieces
@@ -41,6 +41,8 @@ class ScriptedChatModel(BaseChatModel):
     `interrupt(...)`. after: what happens when the script is over: "repeat" the last step, begin "again", or "raise".
     delay: seconds before each answer. calls: what was asked, oldest first.
     """
+
+    model_config = ConfigDict(extra="forbid")  # a field that is misspelt would play "ok" for ever
 
     script: Sequence[Any] = Field(default_factory=lambda: ["ok"])
     after: str = "repeat"

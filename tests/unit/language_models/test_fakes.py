@@ -123,3 +123,8 @@ def test_signals_pass_through_models() -> None:
     with pytest.raises(GraphInterrupt):
         model.with_retry(stop_after_attempt=3).invoke("x")
     assert len(model.calls) == 2
+
+
+def test_a_misspelt_script_is_refused() -> None:
+    with pytest.raises(ValueError, match="responses"):
+        ScriptedChatModel(responses=["a"])  # type: ignore[call-arg]
