@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Generic, Literal, ParamSpec, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Generic, Literal, ParamSpec, Protocol, TypeVar, overload
 
 from clew._run import current
 from clew.errors import OutsideWorkflowError
@@ -11,7 +11,7 @@ from clew.pregel._spec import Spec
 from clew.types import RetryPolicy, TimeoutPolicy
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
+    from collections.abc import Awaitable, Callable, Generator
     from datetime import timedelta
 
     from clew.pregel._future import TaskFuture
@@ -19,6 +19,22 @@ if TYPE_CHECKING:
 
 P = ParamSpec("P")
 T = TypeVar("T")
+
+if TYPE_CHECKING:
+
+    class Outcome(TaskFuture, Generic[T]):
+        """What a type checker sees of a call's future: that its result is a T."""
+
+        def result(self, timeout: float | None = None) -> T: ...
+        def __await__(self) -> Generator[Any, None, T]: ...
+
+    class Decorator(Protocol):
+        """`@task(...)` with options keeps the function's parameters and result too."""
+
+        @overload
+        def __call__(self, func: Callable[P, Awaitable[T]], /) -> TaskFunction[P, T]: ...
+        @overload
+        def __call__(self, func: Callable[P, T], /) -> TaskFunction[P, T]: ...
 
 
 class TaskFunction(Generic[P, T]):
@@ -33,7 +49,7 @@ class TaskFunction(Generic[P, T]):
         self.__qualname__ = getattr(func, "__qualname__", spec.name)
         self.__wrapped__ = func
 
-    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> TaskFuture:
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> Outcome[T]:
         """Start the task. Works in an entrypoint, another task or a graph node.
 
         Returns: a future; `.result()` waits for it, `await` does in async code.
@@ -91,7 +107,7 @@ def task(
     cache_policy: CachePolicy | None = None,
     timeout: float | timedelta | TimeoutPolicy | None = None,
     match: Literal["args", "name"] = "args",
-) -> Callable[[Callable[P, Any]], TaskFunction[P, Any]]: ...
+) -> Decorator: ...
 @overload
 def task(
     func: Callable[P, Any],
