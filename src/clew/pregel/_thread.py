@@ -17,7 +17,8 @@ if TYPE_CHECKING:
     from clew.checkpoint._io import Io
     from clew.checkpoint._journal import Place, Row
 
-GROWTH = 4  # deltas may outweigh their snapshot this many times
+WASTE = 2  # a chain may hold this many times the bytes of its value; one that only grows holds about once
+LENGTH = 5000  # deltas after which a chain begins anew, so that reading one stays quick
 
 
 class Known:
@@ -196,7 +197,8 @@ class Values:
                 return base, []
             splices = _delta.diff(old, raw)
             body = _delta.pack(splices)
-            if deltas + len(body) <= GROWTH * snapshot and len(body) < len(raw):
+            held = snapshot + deltas + len(body)
+            if held <= WASTE * len(raw) + 2000 and len(body) < len(raw) and base[1] < LENGTH:
                 ref = (base[0], base[1] + 1, False)
                 self.known[ref] = (raw, snapshot, deltas + len(body))
                 return ref, [(ref[0], ref[1], seal(thread, body))]
