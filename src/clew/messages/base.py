@@ -19,6 +19,15 @@ if TYPE_CHECKING:
 
     from clew.messages.content import ContentBlock
 
+__all__ = [
+    "BaseMessage",
+    "BaseMessageChunk",
+    "get_msg_title_repr",
+    "merge_content",
+    "message_to_dict",
+    "messages_to_dict",
+]
+
 M = TypeVar("M", bound="BaseMessage")
 
 REGISTRY: dict[str, type[BaseMessage]] = {}

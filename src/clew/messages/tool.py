@@ -11,6 +11,17 @@ from clew.messages.base import BaseMessage, BaseMessageChunk, checked_content, k
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+__all__ = [
+    "InvalidToolCall",
+    "ToolCall",
+    "ToolCallChunk",
+    "ToolMessage",
+    "ToolMessageChunk",
+    "invalid_tool_call",
+    "tool_call",
+    "tool_call_chunk",
+]
+
 
 class ToolCall(TypedDict):
     """A complete request to run a tool."""

@@ -14,6 +14,13 @@ from clew.output_parsers.transform import BaseTransformOutputParser
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator
 
+__all__ = [
+    "CommaSeparatedListOutputParser",
+    "ListOutputParser",
+    "MarkdownListOutputParser",
+    "NumberedListOutputParser",
+]
+
 
 class ListOutputParser(BaseTransformOutputParser[list[str]], ABC):
     """Base of parsers that return a list of texts; streamed, one-item lists, each when its item is complete."""

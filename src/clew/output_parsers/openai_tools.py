@@ -15,6 +15,17 @@ from clew.messages.tool import tool_call as _tool_call
 from clew.output_parsers.transform import BaseCumulativeTransformOutputParser
 from clew.outputs import ChatGeneration, Generation
 
+__all__ = [
+    "JsonOutputKeyToolsParser",
+    "JsonOutputToolsParser",
+    "PydanticToolsParser",
+    "create_tool_call",
+    "make_invalid_tool_call",
+    "parse_tool_call",
+    "parse_tool_calls",
+    "raise_if_refused",
+]
+
 T = TypeVar("T")
 
 

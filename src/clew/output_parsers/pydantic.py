@@ -10,6 +10,10 @@ from clew.errors import OutputParserException
 from clew.output_parsers.json import JsonOutputParser, instructions_for
 from clew.outputs import Generation
 
+__all__ = [
+    "PydanticOutputParser",
+]
+
 TBaseModel = TypeVar("TBaseModel", bound=BaseModel)
 
 

@@ -14,6 +14,10 @@ if TYPE_CHECKING:
 
     from clew.config import RunnableConfig
 
+__all__ = [
+    "StrOutputParser",
+]
+
 
 class StrOutputParser(BaseTransformOutputParser[str]):
     """Returns the text of an answer, without reasoning and other blocks; streams it as it comes."""

@@ -15,6 +15,11 @@ if TYPE_CHECKING:
 
     from clew.config import RunnableConfig
 
+__all__ = [
+    "BaseCumulativeTransformOutputParser",
+    "BaseTransformOutputParser",
+]
+
 T = TypeVar("T")
 
 

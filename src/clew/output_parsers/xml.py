@@ -14,6 +14,10 @@ from clew.output_parsers.transform import BaseTransformOutputParser
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator
 
+__all__ = [
+    "XMLOutputParser",
+]
+
 _FENCE = re.compile(r"```(?:xml)?[ \t]*\r?\n?(.*?)```", re.DOTALL)
 
 

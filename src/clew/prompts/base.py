@@ -20,6 +20,12 @@ if TYPE_CHECKING:
     from clew.documents import Document
     from clew.prompt_values import PromptValue
 
+__all__ = [
+    "BasePromptTemplate",
+    "aformat_document",
+    "format_document",
+]
+
 FormatOutputType = TypeVar("FormatOutputType")
 
 

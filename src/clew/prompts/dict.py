@@ -8,6 +8,10 @@ from typing import Any, cast
 from clew.prompts._template import PromptTemplateFormat, compile_template
 from clew.runnables.base import RunnableSerializable
 
+__all__ = [
+    "DictPromptTemplate",
+]
+
 Build = Callable[[Mapping[str, Any]], Any]
 
 

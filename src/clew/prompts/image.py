@@ -11,6 +11,10 @@ from clew.prompts._template import PromptTemplateFormat
 from clew.prompts.base import BasePromptTemplate
 from clew.prompts.dict import compile_data
 
+__all__ = [
+    "ImagePromptTemplate",
+]
+
 
 class ImagePromptTemplate(BasePromptTemplate[ImageURL]):
     """An image by URL, with variables. Files are refused: load the data yourself."""

@@ -15,6 +15,11 @@ from clew.prompts.base import BasePromptTemplate
 from clew.prompts.few_shot import FewShotPromptTemplate
 from clew.prompts.prompt import PromptTemplate
 
+__all__ = [
+    "load_prompt",
+    "load_prompt_from_config",
+]
+
 
 def load_prompt(
     path: str | Path,

@@ -18,6 +18,11 @@ from clew.utils._signature import Signature
 if TYPE_CHECKING:
     from clew.tools._plan import Plan
 
+__all__ = [
+    "StructuredTool",
+    "Tool",
+]
+
 
 class StructuredTool(BaseTool):
     """A tool that runs a function.
