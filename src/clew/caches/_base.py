@@ -33,6 +33,10 @@ class BaseCache(ABC):
         self.flights = Flights()
         return self
 
+    def __deepcopy__(self, memo: dict[int, Any]) -> BaseCache:
+        """Copies of a model share its cache."""
+        return self
+
     @abstractmethod
     def lookup(self, prompt: str, llm_string: str) -> RETURN_VAL_TYPE | None:
         """Return the generations that are kept for this request, or None."""

@@ -71,6 +71,10 @@ class BaseLanguageModel(RunnableSerializable[LanguageModelInput, LanguageModelOu
 
         return identifying(self)
 
+    def with_structured_output(self, schema: Any, **kwargs: Any) -> Any:
+        """Return a runnable that answers with an object of a schema; chat models can."""
+        raise NotImplementedError(f"{type(self).__name__} answers with text: use a chat model, or an output parser")
+
     # -- tokens -----------------------------------------------------------------------------------------
 
     def get_token_ids(self, text: str) -> list[int]:

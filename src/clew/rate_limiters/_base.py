@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from typing import Any
 
 
 class BaseRateLimiter(ABC):
@@ -14,6 +15,10 @@ class BaseRateLimiter(ABC):
     """
 
     limits_tokens: bool = False
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> BaseRateLimiter:
+        """Copies of a model share its limit."""
+        return self
 
     @abstractmethod
     def acquire(self, *, blocking: bool = True) -> bool:

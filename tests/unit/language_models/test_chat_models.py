@@ -326,3 +326,14 @@ def test_models_may_have_fields_of_any_name() -> None:
     model = Busy(hooks=["b"])
     assert model.invoke("x").content == "ok" and model.hooks == ["b"]
     assert model.invoke("x", {"callbacks": [Ears()]}).content == "ok"
+
+
+def test_copies_of_a_model_share_its_cache_and_its_limit() -> None:
+    from clew.caches import InMemoryCache
+    from clew.rate_limiters import InMemoryRateLimiter
+
+    model = Plain(cache=InMemoryCache(), rate_limiter=InMemoryRateLimiter(requests_per_second=1000))
+    for other in (copy.deepcopy(model), model.model_copy(deep=True), model.model_copy()):
+        assert other.cache is model.cache and other.rate_limiter is model.rate_limiter
+        assert other.invoke("x").content == "ok"
+    assert len(model.asked) <= 1
