@@ -105,7 +105,7 @@ def test_whole_answers_decode(name: str) -> None:
 DROPPED = {
     "object", "type", "role", "index", "status", "background", "tools", "tool_choice", "instructions", "text", "prompt",
     "parallel_tool_calls", "store", "truncation", "temperature", "top_p", "top_logprobs", "max_output_tokens", "user",
-    "presence_penalty", "frequency_penalty", "max_tool_calls", "prompt_cache_key", "prompt_cache_retention", "reasoning",
+    "presence_penalty", "frequency_penalty", "max_tool_calls", "prompt_cache_key", "prompt_cache_retention", "reasoning",  # noqa: E501 - wire data
     "billing", "payer", "toolType", "safety_identifier", "completed_at", "done", "closed", "function_call", "token_ids",
     "moderation",
 }  # fmt: skip

@@ -147,7 +147,7 @@ def _standard(part: Any) -> Any:
 def _camel_keys(value: Any) -> Any:
     """Some clients write the wire's names in snake case; Google takes both."""
     if isinstance(value, dict):
-        return {k if k == "args" else _google_genai._camel(k): v if k in ("args", "response", "properties", "schema") else _camel_keys(v)
+        return {k if k == "args" else _google_genai._camel(k): v if k in ("args", "response", "properties", "schema") else _camel_keys(v)  # noqa: E501 - wire data
                 for k, v in value.items()}  # fmt: skip
     return [_camel_keys(v) for v in value] if isinstance(value, list) else value
 

@@ -20,7 +20,7 @@ ADAPTERS: dict[str, Callable[[Any], Any]] = {
         model="smollm2", base_url=s.url + "/v1", api_key=s.key, temperature=0, max_tokens=40, use_responses_api=True
     ),
     "anthropic": lambda s: ChatAnthropic(model="smollm2", base_url=s.url, api_key=s.key, temperature=0, max_tokens=40),
-    "service": lambda s: ChatOpenAI(model="smollm2", service="llama-server", base_url=s.url + "/v1", api_key=s.key, max_tokens=40),
+    "service": lambda s: ChatOpenAI(model="smollm2", service="llama-server", base_url=s.url + "/v1", api_key=s.key, max_tokens=40),  # noqa: E501 - wire data
 }  # fmt: skip
 ADAPTERS["service responses"] = lambda s: ChatOpenAI(
     model="smollm2",

@@ -166,7 +166,8 @@ class WireChatModel(BaseChatModel):
         return ChatResult(generations=generations, llm_output={"model": model, "model_name": model})
 
     def _combine_llm_outputs(self, llm_outputs: list[dict[str, Any] | None]) -> dict[str, Any]:
-        return next((dict(output) for output in llm_outputs if output), {})
+        found: list[dict[str, Any]] = [output for output in llm_outputs if output]
+        return {**found[0]} if found else {}
 
     def _generate(
         self,

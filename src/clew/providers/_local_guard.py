@@ -44,6 +44,7 @@ def serve_xllamacpp(order: dict[str, Any]) -> tuple[str, Any]:
     params.model_alias = {order["alias"]}
     params.n_ctx, params.n_parallel = order["context"], order["slots"]
     params.cpuparams.n_threads = params.cpuparams_batch.n_threads = order["threads"]
+    params.cpuparams.poll = params.cpuparams_batch.poll = 0  # wait for work without spinning
     params.api_keys = [order["key"]]
     params.warmup = False
     params.ui = False

@@ -147,10 +147,10 @@ class _Base:
             model = self.wire.make(server.url, max_retries=0)
             return face(model.bind_tools(bind) if bind else model, "stream", "q")
 
-    def fails(self, face: Face, reply: Any, method: str = "invoke", **options: Any) -> errors.ModelError:
+    def fails(self, face: Face, reply: Reply, method: str = "invoke", **options: Any) -> errors.ModelError:
         """Return the error of a call."""
         with (
-            Canned(reply if isinstance(reply, list) else [reply]) as server,
+            Canned([reply]) as server,
             pytest.raises(errors.ModelError) as caught,
         ):
             face(self.wire.make(server.url, **{"max_retries": 0, **options}), method, "q")
@@ -166,7 +166,8 @@ def total(chunks: list[AIMessageChunk]) -> AIMessage:
 
 def thoughts(message: AIMessage) -> str:
     """Return the reasoning in a message."""
-    return "".join(str(b.get("reasoning", "")) for b in message.content_blocks if b["type"] == "reasoning")
+    blocks: Any = message.content_blocks
+    return "".join(str(b.get("reasoning", "")) for b in blocks if b["type"] == "reasoning")
 
 
 class AnswerConformance(_Base):
@@ -341,7 +342,8 @@ class StreamConformance(_Base):
         self.needs("reasoning")
         message = total(self.chunks(face, Said(("4", "2"), reasoning=("let me ", "see"))))
         assert message.text == "42" and thoughts(message) == "let me see"
-        assert [b["type"] for b in message.content_blocks] == ["reasoning", "text"]
+        blocks: Any = message.content_blocks
+        assert [b["type"] for b in blocks] == ["reasoning", "text"]
 
     def test_handlers_hear_each_token_once(self, face: Face) -> None:
         from clew.callbacks import BaseCallbackHandler
@@ -421,7 +423,9 @@ class ToolConformance(_Base):
         message, _ = self.bound(
             face, Said(("I'll look.",), reasoning=("hmm",) if "reasoning" in self.wire.can else (), calls=CALLS)
         )
-        results = [ToolMessage(f"r{i}", tool_call_id=c["id"], name=c["name"]) for i, c in enumerate(message.tool_calls)]
+        results = [
+            ToolMessage(f"r{i}", tool_call_id=c["id"] or "", name=c["name"]) for i, c in enumerate(message.tool_calls)
+        ]
         _, sent = self.ask(face, None, [HumanMessage("q"), message, *results])
         assert any("I'll look." in text for _, text in sent.turns)
 

@@ -1,5 +1,6 @@
 """What other systems get wrong on the wire, and the right outcome."""
 
+# ruff: noqa: E501 - tables of wire data, one case a line
 from __future__ import annotations
 
 import asyncio

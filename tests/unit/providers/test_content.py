@@ -1,5 +1,6 @@
 """Every standard content block over every wire: sent in the wire's own form, or refused before the call."""
 
+# ruff: noqa: E501 - tables of wire data, one case a line
 from __future__ import annotations
 
 from typing import Any

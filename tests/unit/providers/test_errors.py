@@ -1,5 +1,6 @@
 """One tree of errors out of what providers and SDKs report."""
 
+# ruff: noqa: E501 - tables of wire data, one case a line
 from __future__ import annotations
 
 import email.utils

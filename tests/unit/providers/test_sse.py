@@ -8,8 +8,9 @@ from hypothesis import strategies as st
 from clew.providers import _sse
 
 STREAM = (
-    b"\xef\xbb\xbf: hello\n\nevent: a\ndata: 1\n\ndata:2\n\n: keep-alive\n\ndata: x\ndata: y\nid: 7\n\nevent: c\ndata: \xe4\xbd\xa0\n\n"
-).removeprefix(b"\xef\xbb\xbf")
+    b": hello\n\nevent: a\ndata: 1\n\ndata:2\n\n: keep-alive\n\n"
+    b"data: x\ndata: y\nid: 7\n\nevent: c\ndata: \xe4\xbd\xa0\n\n"
+)
 EVENTS = [("a", b"1"), ("", b"2"), ("", b"x\ny"), ("c", "你".encode())]
 
 

@@ -10,7 +10,7 @@ from clew.providers import _table
 from clew.providers.openai import AzureChatOpenAI, ChatOpenAI, OpenAIEmbeddings
 from clew.testing._canned import Canned, Reply
 
-OK = b'{"id": "c", "model": "m", "choices": [{"index": 0, "message": {"role": "assistant", "content": "ok"}, "finish_reason": "stop"}]}'
+OK = b'{"id": "c", "model": "m", "choices": [{"index": 0, "message": {"role": "assistant", "content": "ok"}, "finish_reason": "stop"}]}'  # noqa: E501 - wire data
 
 
 @pytest.mark.parametrize("name", sorted(_table.SERVICES))
