@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from clew.tracers.base import BaseTracer
     from clew.tracers.console import ConsoleCallbackHandler, FunctionCallbackHandler
     from clew.tracers.jsonl import JSONLTracer
+    from clew.tracers.opentelemetry import OpenTelemetryTracer
     from clew.tracers.root_listeners import AsyncRootListenersTracer, RootListenersTracer
     from clew.tracers.schemas import Run
 
@@ -18,6 +19,7 @@ __all__ = [
     "ConsoleCallbackHandler",
     "FunctionCallbackHandler",
     "JSONLTracer",
+    "OpenTelemetryTracer",
     "RootListenersTracer",
     "Run",
     "_StreamingCallbackHandler",
@@ -31,6 +33,7 @@ __getattr__, __dir__ = attributes(
         "ConsoleCallbackHandler": ".console",
         "FunctionCallbackHandler": ".console",
         "JSONLTracer": ".jsonl",
+        "OpenTelemetryTracer": ".opentelemetry",
         "RootListenersTracer": ".root_listeners",
         "Run": ".schemas",
         "_StreamingCallbackHandler": "._streaming",
