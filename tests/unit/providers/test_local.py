@@ -257,7 +257,8 @@ class H(http.server.BaseHTTPRequestHandler):
         self.answer({{"choices": [{{"index": 0, "message": said, "finish_reason": "stop"}}]}})
     def answer(self, value):
         data = json.dumps(value).encode()
-        self.send_response(200); self.send_header("Content-Length", str(len(data))); self.end_headers(); self.wfile.write(data)  # noqa: E501 - wire data
+        self.send_response(200); self.send_header("Content-Length", str(len(data))); self.end_headers()
+        self.wfile.write(data)
 http.server.HTTPServer(("127.0.0.1", port), H).serve_forever()
 """
 
