@@ -16,7 +16,7 @@ from clew.checkpoint import _delta
 from clew.checkpoint._codec import Codec
 from clew.checkpoint._views import INLINE
 from clew.errors import SerializationError
-from clew.pregel._thread import GROWTH
+from clew.pregel._thread import goes_on
 
 if TYPE_CHECKING:
     from clew.checkpoint._records import Ref
@@ -119,7 +119,7 @@ class Ledger:
         seal, thread = self._values.codec.seal, self._values.place.thread_id
         if len(raw) <= INLINE:
             saved.ref = bytes(raw)
-        elif isinstance(saved.ref, tuple) and not saved.ref[2] and saved.deltas + len(body) <= GROWTH * saved.snapshot:
+        elif isinstance(saved.ref, tuple) and goes_on(saved.ref, saved.snapshot + saved.deltas + len(body), len(raw)):
             saved.ref = (saved.ref[0], saved.ref[1] + 1, False)
             saved.deltas += len(body)
             rows.append((saved.ref[0], saved.ref[1], seal(thread, body)))

@@ -21,6 +21,14 @@ WASTE = 2  # a chain may hold this many times the bytes of its value; one that o
 LENGTH = 5000  # deltas after which a chain begins anew, so that reading one stays quick
 
 
+def goes_on(ref: tuple[int, int, bool], held: int, size: int) -> bool:
+    """Say whether a chain takes another delta, or the value begins a new one.
+
+    ref: its last place. held: bytes that the chain would hold then. size: bytes of the value.
+    """
+    return not ref[2] and ref[1] < LENGTH and held <= WASTE * size + 2000
+
+
 class Known:
     """The records of one run, sorted out.
 
@@ -191,14 +199,13 @@ class Values:
         if len(raw) <= INLINE:
             return raw, []
         seal, thread = self.codec.seal, self.place.thread_id
-        if isinstance(base, tuple) and not base[2] and base in self.known:
+        if isinstance(base, tuple) and base in self.known:
             old, snapshot, deltas = self.known[base]
             if old == raw:
                 return base, []
             splices = _delta.diff(old, raw)
             body = _delta.pack(splices)
-            held = snapshot + deltas + len(body)
-            if held <= WASTE * len(raw) + 2000 and len(body) < len(raw) and base[1] < LENGTH:
+            if len(body) < len(raw) and goes_on(base, snapshot + deltas + len(body), len(raw)):
                 ref = (base[0], base[1] + 1, False)
                 self.known[ref] = (raw, snapshot, deltas + len(body))
                 return ref, [(ref[0], ref[1], seal(thread, body))]
