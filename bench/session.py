@@ -1,4 +1,4 @@
-"""`python bench/session.py [STORE …]`: many threads in several processes talk on one session; is every turn there, whole?
+"""`python bench/session.py [STORE …]`: many threads in several processes on one session: is every turn there, whole?
 
 For each store: 4 processes of 13 threads (50 in all), each thread some turns through `RunnableWithMessageHistory`, all
 on one session of a real server or file. Prints turns, turns lost, turns torn (a question whose next message is not its
@@ -69,7 +69,7 @@ def talk(store: str, place: str, process: int, threads: int, turns: int) -> None
         try:
             for turn in range(turns):
                 chain.invoke(f"q{process}.{thread}.{turn}", {"configurable": {"session_id": "shared"}})
-        except BaseException as error:  # noqa: BLE001 - counted, and shown by the exit code
+        except BaseException as error:
             failed.append(error)
 
     workers = [threading.Thread(target=work, args=(n,)) for n in range(threads)]
@@ -115,7 +115,9 @@ def place_of(store: str) -> Iterator[str]:
             yield enter(servers.cosmos())
 
 
-def measure(store: str, *, processes: int = PROCESSES, threads: int = THREADS, turns: int | None = None) -> dict[str, Any]:
+def measure(
+    store: str, *, processes: int = PROCESSES, threads: int = THREADS, turns: int | None = None
+) -> dict[str, Any]:
     """Run a store; return how many turns there were, were lost, were torn, and how many a second.
 
     threads: in all processes together.

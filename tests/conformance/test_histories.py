@@ -202,3 +202,56 @@ class TestCosmos(HistoryConformance):
         return lambda session_id: CosmosDBChatMessageHistory(
             cosmos_url, "clew", container, session_id, "ann", credential=servers.COSMOS_KEY
         )
+
+
+# the services themselves, where variables name them: what their stand-ins can't show
+
+REAL = {
+    "CLEW_REAL_FIRESTORE_PROJECT": "a project to write to: preconditions, which the emulator ignores",
+    "CLEW_REAL_COSMOS_CONNECTION": "a connection string: size limits and partitions",
+    "CLEW_REAL_DYNAMODB_TABLE": "a table with the key SessionId: atomic items under many writers",
+}
+
+
+@pytest.mark.parametrize("variable", REAL)
+def test_a_service_that_is_named_gets_the_whole_suite(variable: str) -> None:
+    if variable not in os.environ:
+        pytest.skip(f"needs: {variable}, {REAL[variable]}")
+    assert any(name.startswith("TestReal") for name in globals())
+
+
+if project := os.environ.get("CLEW_REAL_FIRESTORE_PROJECT"):
+
+    class TestRealFirestore(HistoryConformance):
+        @pytest.fixture
+        def open(self, monkeypatch: pytest.MonkeyPatch) -> Any:
+            monkeypatch.setenv("GOOGLE_CLOUD_PROJECT", str(project))
+            monkeypatch.delenv("FIRESTORE_EMULATOR_HOST", raising=False)
+            from clew.chat_message_histories import FirestoreChatMessageHistory
+
+            collection = unique("chat")
+            return lambda session_id: FirestoreChatMessageHistory(collection, session_id, "ann")
+
+
+if connection := os.environ.get("CLEW_REAL_COSMOS_CONNECTION"):
+
+    class TestRealCosmos(HistoryConformance):
+        @pytest.fixture
+        def open(self) -> Any:
+            from clew.chat_message_histories import CosmosDBChatMessageHistory
+
+            container = unique("chat")
+            return lambda session_id: CosmosDBChatMessageHistory(
+                "", "clew", container, session_id, "ann", connection_string=connection
+            )
+
+
+if table := os.environ.get("CLEW_REAL_DYNAMODB_TABLE"):
+
+    class TestRealDynamo(HistoryConformance):
+        @pytest.fixture
+        def open(self) -> Any:
+            from clew.chat_message_histories import DynamoDBChatMessageHistory
+
+            mark = unique("chat")
+            return lambda session_id: DynamoDBChatMessageHistory(str(table), f"{mark} {session_id}")

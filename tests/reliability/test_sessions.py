@@ -1,4 +1,4 @@
-"""Histories under processes, cuts and restarts: no turn lost, torn or doubled; what can't be said loudly is an error."""
+"""Histories under processes, cuts and restarts: no turn lost, torn or doubled, and every failure an error."""
 
 from __future__ import annotations
 
@@ -112,25 +112,27 @@ def test_appends_are_one_round_trip_counted_at_the_driver(
     import psycopg
     import redis.connection
 
-    for ttl in (None, 100):
-        history = RedisChatMessageHistory("s", url=redis_url, ttl=ttl)
+    trips: list[str] = []
+
+    def counted(cls: Any, name: str) -> None:
+        original = getattr(cls, name)
+
+        def method(self: Any, *a: Any, **k: Any) -> Any:
+            trips.append(name)
+            return original(self, *a, **k)
+
+        monkeypatch.setattr(cls, name, method)
+
+    lasting, ending = (RedisChatMessageHistory(f"s{ttl}", url=redis_url, ttl=ttl) for ttl in (None, 100))
+    rows = PostgresChatMessageHistory("s", connection_string=pg_url)
+    for history in (lasting, ending, rows):
         history.add_messages(turn(0))
-        sent: list[int] = []
-        original = redis.connection.AbstractConnection.send_packed_command
-        monkeypatch.setattr(
-            redis.connection.AbstractConnection, "send_packed_command",
-            lambda self, command, *a, **k: (sent.append(1), original(self, command, *a, **k))[1],
-        )  # fmt: skip
+    counted(redis.connection.AbstractConnection, "send_packed_command")
+    counted(psycopg.Connection, "wait")
+    for history in (lasting, ending, rows):
+        trips.clear()
         history.add_messages(turn(1) * 5)
-        monkeypatch.undo()
-        assert len(sent) == 1, ttl
-    other = PostgresChatMessageHistory("s", connection_string=pg_url)
-    other.add_messages(turn(0))
-    calls: list[str] = []
-    wait = psycopg.Connection.wait
-    monkeypatch.setattr(psycopg.Connection, "wait", lambda self, gen, *a, **k: (calls.append(""), wait(self, gen, *a, **k))[1])
-    other.add_messages(turn(1) * 5)
-    assert len(calls) == 1
+        assert len(trips) == 1, history
 
 
 # time to live
@@ -297,7 +299,8 @@ def test_a_table_that_others_filled_is_read_and_written_on(tmp_path: pathlib.Pat
         other.execute("INSERT INTO message_store (session_id, message) VALUES ('s', ?)", (row,))
         other.commit()
     with psycopg.connect(pg_url, autocommit=True) as admin:
-        admin.execute("CREATE TABLE message_store (id SERIAL PRIMARY KEY, session_id TEXT NOT NULL, message JSONB NOT NULL)")
+        columns = "id SERIAL PRIMARY KEY, session_id TEXT NOT NULL, message JSONB NOT NULL"
+        admin.execute(f"CREATE TABLE message_store ({columns})")
         admin.execute("INSERT INTO message_store (session_id, message) VALUES ('s', %s)", (row,))
     for history in (
         SQLChatMessageHistory("s", connection=f"sqlite:///{tmp_path}/chat.db"),
@@ -347,7 +350,8 @@ def test_case_076_tables_and_prefixes_are_worlds_of_their_own(tmp_path: pathlib.
 
 
 def test_handles_of_one_place_share_their_connections(redis_url: str, pg_url: str) -> None:
-    assert RedisChatMessageHistory("a", url=redis_url).redis_client is RedisChatMessageHistory("b", url=redis_url).redis_client
+    clients = {id(RedisChatMessageHistory(name, url=redis_url).redis_client) for name in "ab"}
+    assert len(clients) == 1
     one, two = (PostgresChatMessageHistory(name, connection_string=pg_url) for name in "ab")
     assert one._pool() is two._pool()
     at_once(8, lambda n: PostgresChatMessageHistory("s", connection_string=pg_url).add_messages(turn(n)))

@@ -21,7 +21,7 @@ import json
 import os
 import threading
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from clew.chat_history import BaseChatMessageHistory
 from clew.chat_message_histories._codec import encode_readable, from_dicts, loads
@@ -194,10 +194,11 @@ class FileChatMessageHistory(BaseChatMessageHistory):
     def _items_of_line(self, line: bytes) -> list[Any]:
         """Return the items of one line of ours; of a line that is part of another layout, nothing."""
         try:
-            found = loads(b"[%b]" % line.removeprefix(b",")) if self._is_utf8 else []
+            found: list[Any] = loads(b"[%b]" % line.removeprefix(b",")) if self._is_utf8 else []
         except DeserializationError:
             return []
-        return found if all(isinstance(item, dict) and "data" in item for item in found) else []
+        whole = all(isinstance(item, dict) and "data" in cast("dict[str, Any]", item) for item in found)
+        return found if whole else []
 
     def _swap(self, descriptor: int, lines: list[bytes]) -> None:
         """Put new content in the file's place in one step, then overwrite what it held."""

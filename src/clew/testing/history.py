@@ -231,6 +231,31 @@ class HistoryConformance(_Conformance):
         assert face(open("s"), "replace_head", head, [SystemMessage(content="next")]) is True
         assert texts(face(open("s"), "get_messages"))[:2] == ["next", "q 3"]
 
+    def test_compaction_under_writers_loses_nothing(self, open: Any) -> None:
+        """While threads append, one cuts the beginning off again and again: what it took and what is left is all."""
+        if not self.can_compact:
+            pytest.skip("this store can't replace its beginning")
+        taken: list[BaseMessage] = []
+        done = threading.Event()
+
+        def work(number: int) -> None:
+            if number:
+                for n in range(self.writes):
+                    open("s").add_messages(turn(f"{number}.{n}"))
+            while number == 0 and not done.wait(0.001):
+                head = open("s").messages[:2]
+                if head and open("s").replace_head(head, []):
+                    taken.extend(head)
+
+        def writers() -> None:
+            together(self.writers, lambda number: work(number + 1))
+            done.set()
+
+        together(2, lambda number: writers() if number else work(0))
+        left = list(open("s").messages)
+        assert turns_are_whole(taken + left)
+        assert len(taken + left) == len(set(texts(taken + left))) == 2 * self.writers * self.writes
+
     def test_writers_lose_and_tear_nothing(self, open: Any) -> None:
         """Threads with handles of their own: every turn is there once, its question beside its answer, in order."""
 

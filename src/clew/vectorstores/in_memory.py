@@ -172,12 +172,10 @@ class InMemoryVectorStore(VectorStore):
         k: int = 4,
         fetch_k: int = 20,
         lambda_mult: float = 0.5,
-        *,
-        filter: Filter | None = None,
         **kwargs: Any,
     ) -> list[Document]:
         """Return k documents that are near a vector and unlike each other, of the fetch_k nearest."""
-        keys = [key for key, _ in self._vectors().nearest(embedding, fetch_k, self._accepting(filter))]
+        keys = [key for key, _ in self._vectors().nearest(embedding, fetch_k, self._accepting(kwargs.get("filter")))]
         chosen = diverse(embedding, self._vectors().vectors(keys), k, lambda_mult) if keys else []
         return [_copied(self._documents[keys[place]]) for place in chosen]
 

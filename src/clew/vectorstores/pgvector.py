@@ -196,14 +196,12 @@ class PGVectorStore(VectorStore):
         k: int = 4,
         fetch_k: int = 20,
         lambda_mult: float = 0.5,
-        *,
-        filter: Mapping[str, Any] | None = None,
         **kwargs: Any,
     ) -> list[Document]:
         """Return k documents that are near a vector and unlike each other, of the fetch_k nearest."""
         import numpy as np
 
-        condition, values = _condition(filter)
+        condition, values = _condition(kwargs.get("filter"))
         rows = self._fetch(
             "searching by vector",
             f"SELECT id, content, metadata::text, vector::text FROM {self._t} WHERE {condition} "

@@ -83,13 +83,13 @@ class SQLiteVectorStore(VectorStore):
         import numpy as np
 
         blobs = [np.asarray(vector, dtype=np.float32).tobytes() for vector in vectors]
-        rows = [
-            (str(d.id), d.page_content, _json(d.metadata), blob, time.time())
+        rows = {
+            str(d.id): (str(d.id), d.page_content, _json(d.metadata), blob, time.time())
             for d, blob in zip(fresh, blobs, strict=True)
-        ]
+        }  # an id given twice: the last one counts
         with self.database.transaction() as connection:
-            self._remove(connection, [row[0] for row in rows])
-            for row in rows:
+            self._remove(connection, rows)
+            for row in rows.values():
                 n = connection.execute(
                     f"INSERT INTO {self._t} (id, content, metadata, vector, added) VALUES (?, ?, ?, ?, ?)", row
                 ).lastrowid
@@ -185,13 +185,11 @@ class SQLiteVectorStore(VectorStore):
         k: int = 4,
         fetch_k: int = 20,
         lambda_mult: float = 0.5,
-        *,
-        filter: Filter | None = None,
         **kwargs: Any,
     ) -> list[Document]:
         """Return k documents that are near a vector and unlike each other, of the fetch_k nearest."""
         self._refresh()
-        numbers = [n for n, _ in self._matrix.nearest(embedding, fetch_k, self._accepting(filter))]
+        numbers = [n for n, _ in self._matrix.nearest(embedding, fetch_k, self._accepting(kwargs.get("filter")))]
         chosen = diverse(embedding, self._matrix.vectors(numbers), k, lambda_mult) if numbers else []
         documents = self._by_number(numbers)
         return [documents[numbers[place]] for place in chosen if numbers[place] in documents]
