@@ -119,12 +119,14 @@ def _is_same(made: BaseMessage, given: BaseMessage) -> bool:
     )
 
 
-def mend_tool_calls(history: Sequence[BaseMessage], incoming: Sequence[BaseMessage]) -> list[BaseMessage]:
-    """Return a copy of a talk in which every tool call has its result, as every provider demands.
+def mend_tool_calls(history: list[BaseMessage], incoming: Sequence[BaseMessage]) -> list[BaseMessage]:
+    """Return a talk in which every tool call has its result, as every provider demands: a copy, if anything is mended.
 
     A call whose result is neither in the talk nor the next thing in `incoming` gets a made-up one with status "error":
     its tool was cut short by a crash. What is stored is not touched, so a late result may still come.
     """
+    if not [m for m in history if type(m) is AIMessage and m.tool_calls]:  # the usual case, on every turn: one scan
+        return history
     mended = list(history)
     calls = [place for place, m in enumerate(mended) if type(m) is AIMessage and m.tool_calls]
     for place in reversed(calls):
