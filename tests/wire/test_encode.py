@@ -367,3 +367,22 @@ def test_how_many_requests_are_reproduced(capsys: pytest.CaptureFixture[str]) ->
         print("\nrequests reproduced:", ", ".join(f"{p} {a}/{b}" for p, (a, b) in sorted(same.items())))
     done, total = (sum(c[i] for c in same.values()) for i in (0, 1))
     assert done >= 0.95 * total
+
+
+@pytest.mark.parametrize("name", recorded.having(apis=("count_tokens",)))
+def test_counting_sends_the_recorded_request(name: str, call: Any) -> None:
+    from clew.providers.anthropic import ChatAnthropic
+    from clew.testing._canned import Canned, Reply
+
+    ex = recorded.load(name)
+    body = ex["request"]["body"]
+    if ex["provider"] != "anthropic":
+        pytest.skip("Google's countTokens: the SDK has it")
+    messages, options = read_anthropic(body)
+    tools = options.pop("tools", ())
+    with Canned([Reply(ex["response"]["body_text"].encode())]) as server:
+        model = ChatAnthropic(model=options.pop("model"), base_url=server.url, api_key="k")
+        count = call(model, "count_tokens", messages, tools, **options)
+    assert count == json.loads(ex["response"]["body_text"])["input_tokens"]
+    assert server.requests[0].path.startswith("/v1/messages/count_tokens")
+    assert differences(plain(server.requests[0].body, "messages"), plain(body, "messages")) == []

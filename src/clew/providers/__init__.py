@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from clew.providers.google import ChatGemini, ChatGoogleGenerativeAI, ChatVertexAI, GoogleGenerativeAIEmbeddings
     from clew.providers.local import ChatLocal
     from clew.providers.ollama import ChatOllama, OllamaEmbeddings
-    from clew.providers.openai import AzureChatOpenAI, ChatOpenAI, OpenAIEmbeddings
+    from clew.providers.openai import AzureChatOpenAI, ChatOpenAI, OpenAI, OpenAIEmbeddings
 
 __all__ = [
     "AzureChatOpenAI",
@@ -22,6 +22,7 @@ __all__ = [
     "ChatVertexAI",
     "GoogleGenerativeAIEmbeddings",
     "OllamaEmbeddings",
+    "OpenAI",
     "OpenAIEmbeddings",
 ]
 
@@ -30,7 +31,7 @@ _HOMES = {
     ".google": ["ChatGemini", "ChatGoogleGenerativeAI", "ChatVertexAI", "GoogleGenerativeAIEmbeddings"],
     ".local": ["ChatLocal"],
     ".ollama": ["ChatOllama", "OllamaEmbeddings"],
-    ".openai": ["AzureChatOpenAI", "ChatOpenAI", "OpenAIEmbeddings"],
+    ".openai": ["AzureChatOpenAI", "ChatOpenAI", "OpenAI", "OpenAIEmbeddings"],
 }
 
 __getattr__, __dir__ = attributes(__name__, {name: home for home, names in _HOMES.items() for name in names})

@@ -6,15 +6,17 @@ their async twins. Nothing of an SDK is imported before the first call.
 
 from __future__ import annotations
 
+import functools
 from typing import TYPE_CHECKING, Any, ClassVar, NoReturn
 
-from pydantic import AliasChoices, ConfigDict, Field, SecretStr
+from pydantic import AliasChoices, ConfigDict, Field, SecretStr, model_validator
 
 from clew.language_models import BaseChatModel
 from clew.messages.ai import add_ai_message_chunks
 from clew.outputs import ChatGeneration, ChatGenerationChunk, ChatResult
 from clew.providers._blocks import JSON, StreamState
 from clew.providers._errors import cut, wrap
+from clew.providers._json import is_object
 from clew.providers._retry import aretrying, retrying
 
 if TYPE_CHECKING:
@@ -66,7 +68,7 @@ class WireChatModel(BaseChatModel):
     """Base of the chat models that talk to a provider.
 
     timeout: seconds for one try. max_retries: further tries after a failure that may pass; a wait that the provider
-    asks for is kept. model_kwargs: further parameters in the wire's own names.
+    asks for is kept. model_kwargs: further parameters in the wire's own names; unknown arguments go there too.
     """
 
     provider: ClassVar[str] = ""
@@ -89,6 +91,20 @@ class WireChatModel(BaseChatModel):
     api_key: SecretStr | None = None
     default_headers: dict[str, str] = Field(default_factory=dict)
     model_kwargs: dict[str, Any] = Field(default_factory=dict)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _keep_unknown(cls, values: Any) -> Any:
+        """Arguments that are no field are parameters of the wire: sent, never dropped in silence."""
+        if not is_object(values):
+            return values
+        unknown = values.keys() - _names_of(cls)
+        if not unknown:
+            return values
+        more = {name: values[name] for name in values if name in unknown}
+        rest = {name: value for name, value in values.items() if name not in unknown}
+        given: Any = values.get("model_kwargs") or {}
+        return {**rest, "model_kwargs": {**given, **more}}
 
     @property
     def model_name(self) -> str:
@@ -285,6 +301,19 @@ class WireChatModel(BaseChatModel):
             error.partial = _sum(into.seen)
             raise error
         return self._finish(into)
+
+
+@functools.cache
+def _names_of(cls: type[WireChatModel]) -> frozenset[str]:
+    """The names that a constructor takes: fields and their other names."""
+    names: set[str] = set(cls.model_fields)
+    for field in cls.model_fields.values():
+        alias = field.validation_alias
+        if isinstance(alias, AliasChoices):
+            names.update(choice for choice in alias.choices if isinstance(choice, str))
+        elif isinstance(alias, str):
+            names.add(alias)
+    return frozenset(names)
 
 
 def _info(message: AIMessage) -> JSON:

@@ -39,7 +39,7 @@ class StainlessChatModel(WireChatModel):
         """Return (stem of the SDK's client classes, their arguments), all hashable but headers."""
         raise NotImplementedError
 
-    def _path(self) -> str:
+    def _path(self, body: JSON) -> str:
         raise NotImplementedError
 
     def _request_options(self, body: JSON) -> JSON:
@@ -59,26 +59,26 @@ class StainlessChatModel(WireChatModel):
     def _post(self, body: JSON) -> JSON:
         client = self._client()
         options = self._request_options(body)
-        reply = client.post(self._path(), cast_to=response_type(self._sdk()), body=body, options=options)
+        reply = client.post(self._path(body), cast_to=response_type(self._sdk()), body=body, options=options)
         return decoded(reply.content)
 
     async def _apost(self, body: JSON) -> JSON:
         client = await self._aclient()
         options = self._request_options(body)
-        reply = await client.post(self._path(), cast_to=response_type(self._sdk()), body=body, options=options)
+        reply = await client.post(self._path(body), cast_to=response_type(self._sdk()), body=body, options=options)
         return decoded(reply.content)
 
     def _open(self, body: JSON) -> Events:
         sdk, client, options = self._sdk(), self._client(), self._request_options(body)
         reply = client.post(
-            self._path(), cast_to=response_type(sdk), body=body, options=options, stream=True, stream_cls=sdk.Stream
+            self._path(body), cast_to=response_type(sdk), body=body, options=options, stream=True, stream_cls=sdk.Stream
         )
         return Events(_stream(reply), reply.close, client)
 
     async def _aopen(self, body: JSON) -> AsyncEvents:
         sdk, client, options = self._sdk(), await self._aclient(), self._request_options(body)
         reply = await client.post(
-            self._path(),
+            self._path(body),
             cast_to=response_type(sdk),
             body=body,
             options=options,

@@ -9,16 +9,21 @@ from pydantic import AliasChoices, Field, SecretStr
 
 from clew._lazy import need
 from clew.providers import _anthropic_messages as wire
+from clew.providers._retry import aretrying, retrying
 from clew.providers._stainless import StainlessChatModel
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from types import ModuleType
 
+    from clew.language_models import LanguageModelInput
     from clew.messages import AIMessage, AIMessageChunk, BaseMessage
     from clew.providers._blocks import JSON, StreamState
 
 __all__ = ["ChatAnthropic"]
+
+_COUNT = "_count_tokens"
+"""Marks a body that asks for a count rather than an answer; never sent."""
 
 
 class ChatAnthropic(StainlessChatModel):
@@ -49,6 +54,20 @@ class ChatAnthropic(StainlessChatModel):
             del options["stream"]
         return wire.encode(messages, options)
 
+    def count_tokens(self, messages: LanguageModelInput, tools: Sequence[Any] = (), **kwargs: Any) -> int:
+        """Return the input tokens of a request, counted by the provider (one free request)."""
+        body = self._count_request(messages, tools, kwargs)
+        return retrying(lambda: self._try_post({**body}), self.max_retries)["input_tokens"]
+
+    async def acount_tokens(self, messages: LanguageModelInput, tools: Sequence[Any] = (), **kwargs: Any) -> int:
+        """Return the input tokens of a request, counted by the provider (one free request)."""
+        body = self._count_request(messages, tools, kwargs)
+        return (await aretrying(lambda: self._atry_post({**body}), self.max_retries))["input_tokens"]
+
+    def _count_request(self, messages: LanguageModelInput, tools: Sequence[Any], kwargs: JSON) -> JSON:
+        own = {"model": self.model, "thinking": self.thinking, "betas": self.betas, "tools": list(tools)}
+        return {**wire.encode(self._convert_input(messages).to_messages(), {**own, **kwargs}), _COUNT: True}
+
     def _decode(self, body: JSON) -> list[AIMessage]:
         return wire.decode(body)
 
@@ -61,8 +80,8 @@ class ChatAnthropic(StainlessChatModel):
     def _sdk(self) -> ModuleType:
         return need("anthropic", "anthropic", type(self).__name__)
 
-    def _path(self) -> str:
-        return "/v1/messages"
+    def _path(self, body: JSON) -> str:
+        return "/v1/messages/count_tokens" if body.pop(_COUNT, False) else "/v1/messages"
 
     def _client_arguments(self) -> tuple[str, JSON]:
         key = self.api_key.get_secret_value() if self.api_key else None

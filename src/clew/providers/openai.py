@@ -16,6 +16,7 @@ from clew.errors import ModelAuthenticationError, ModelInvalidRequestError
 from clew.providers import _openai_chat as chat
 from clew.providers import _openai_responses as responses
 from clew.providers._openai_embeddings import OpenAIEmbeddings as OpenAIEmbeddings
+from clew.providers._openai_text import OpenAI as OpenAI
 from clew.providers._stainless import DONE, StainlessChatModel
 from clew.providers._table import SERVICES, Service
 
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
     from clew.messages import AIMessage, AIMessageChunk, BaseMessage
     from clew.providers._blocks import JSON, StreamState
 
-__all__ = ["AzureChatOpenAI", "ChatOpenAI", "OpenAIEmbeddings"]
+__all__ = ["AzureChatOpenAI", "ChatOpenAI", "OpenAI", "OpenAIEmbeddings"]
 
 
 class ChatOpenAI(StainlessChatModel):
@@ -123,7 +124,7 @@ class ChatOpenAI(StainlessChatModel):
     def _sdk(self) -> ModuleType:
         return need("openai", "openai", type(self).__name__)
 
-    def _path(self) -> str:
+    def _path(self, body: JSON) -> str:
         return "/responses" if self.use_responses_api else "/chat/completions"
 
     def _client_arguments(self) -> tuple[str, JSON]:

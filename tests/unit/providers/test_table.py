@@ -105,3 +105,11 @@ def test_embeddings_use_the_same_table(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("TOGETHER_API_KEY", raising=False)
     with pytest.raises(errors.ModelAuthenticationError, match="TOGETHER_API_KEY"):
         OpenAIEmbeddings(service="together").embed_query("x")
+
+
+def test_arguments_that_are_no_field_are_sent_and_not_dropped() -> None:
+    with Canned([Reply(OK)]) as server:
+        model = ChatOpenAI(base_url=server.url, api_key="k", verbosity="low", model_kwargs={"user": "u"}, tags=["t"])
+        model.invoke("x")
+    assert (server.requests[0].body["verbosity"], server.requests[0].body["user"]) == ("low", "u")
+    assert model.tags == ["t"] and "tags" not in server.requests[0].body
