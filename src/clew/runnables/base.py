@@ -18,10 +18,30 @@ if TYPE_CHECKING:
 
     from pydantic import BaseModel
 
-    from clew.callbacks import Callbacks
     from clew.config import RunnableConfig
+    from clew.runnables._binding import RunnableBinding, RunnableBindingBase
+    from clew.runnables._each import RunnableEach, RunnableEachBase
+    from clew.runnables._generator import RunnableGenerator
+    from clew.runnables._lambda import RunnableLambda, chain
+    from clew.runnables._parallel import RunnableMap, RunnableParallel
     from clew.runnables._sequence import RunnableSequence
     from clew.runnables._serializable import RunnableSerializable
+
+__all__ = [
+    "Runnable",
+    "RunnableBinding",
+    "RunnableBindingBase",
+    "RunnableEach",
+    "RunnableEachBase",
+    "RunnableGenerator",
+    "RunnableLambda",
+    "RunnableMap",
+    "RunnableParallel",
+    "RunnableSequence",
+    "RunnableSerializable",
+    "chain",
+    "coerce_to_runnable",
+]
 
 Input = TypeVar("Input", contravariant=True)
 Output = TypeVar("Output", covariant=True)
@@ -439,9 +459,6 @@ _HOMES = {
     "RunnableSerializable": "_serializable",
     "chain": "_lambda",
 }
-
-if TYPE_CHECKING:
-    __all__ = ["Callbacks", "Runnable", "RunnableSerializable", "coerce_to_runnable"]
 
 
 def __getattr__(name: str) -> Any:

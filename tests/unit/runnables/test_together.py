@@ -119,7 +119,7 @@ def test_case_028_a_failed_batch_leaves_nothing_running():
     log.clear()
     other = RunnableLambda(lambda x: 1) | step
     asyncio.run(run(RunnableParallel(a=step, b=other), "ainvoke", 0))
-    assert log == [1] or log == []
+    assert log in ([], [1])  # the other branch had not begun, or was cancelled
 
 
 def test_case_028_blocking_batches_begin_nothing_after_a_failure_and_wait_for_what_runs():
