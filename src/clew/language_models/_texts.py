@@ -12,6 +12,7 @@ from clew.language_models._caching import resolve_cache
 from clew.language_models._errors import EmptyStreamError
 from clew.language_models._facts import serialized
 from clew.language_models._observed import is_heard
+from clew.language_models._params import params_text
 from clew.language_models._stream import aclosing, astream_of, closing, stream_of
 from clew.language_models._turn import blocking
 from clew.language_models.llms import aget_prompts, aupdate_cache, get_prompts, update_cache
@@ -141,33 +142,31 @@ class _Ask(NamedTuple):
 
 async def _answer(ask: _Ask) -> LLMResult:
     """Look all prompts up, ask the model for the misses, keep and merge what it says."""
-    model, face = ask.model, ask.face
-    params = {**model.asdict(), **ask.kwargs, "stop": ask.stop}
-    found, llm_string, missing, _ = await face.get_prompts(params, ask.prompts, model.cache)
-    cache = resolve_cache(model.cache)
-    if cache is None:
-        llm_output = await _fetch(ask, found, llm_string, missing) if missing else None
+    params = {**ask.model.asdict(), **ask.kwargs, "stop": ask.stop}
+    cache = resolve_cache(ask.model.cache)
+    found: dict[int, Any] = {}
+    if not ask.prompts:
+        llm_output = None
+    elif cache is None:
+        llm_output = await _fetch(ask, found, "", list(range(len(ask.prompts))))
     else:
-        llm_output = await _share(ask, found, llm_string, missing, cache) if missing else None
+        llm_output = await _share(ask, found, params, cache)
     return LLMResult(generations=[found[position] for position in range(len(ask.prompts))], llm_output=llm_output)
 
 
-async def _share(
-    ask: _Ask, found: dict[int, Any], llm_string: str, missing: list[int], cache: BaseCache
-) -> dict[str, Any] | None:
-    """Ask for the prompts that nobody else is asking for, then wait for the others."""
+async def _share(ask: _Ask, found: dict[int, Any], params: dict[str, Any], cache: BaseCache) -> dict[str, Any] | None:
+    """Look up and ask for the prompts that nobody else is asking for, then wait for the others."""
+    text = params_text(params)
     mine: dict[int, Flight] = {}
     others: dict[int, Flight] = {}
-    for position in missing:
-        flight, leads = cache.flights.join((ask.prompts[position], llm_string))
+    for position, prompt in enumerate(ask.prompts):
+        flight, leads = cache.flights.join((prompt, text))
         (mine if leads else others)[position] = flight
     own = {id(flight) for flight in mine.values()}
-    llm_output: dict[str, Any] | None = None
     try:
-        if mine:
-            llm_output = await _fetch(ask, found, llm_string, list(mine))
-            for position, flight in mine.items():
-                flight.land(_copies(found[position]))
+        llm_output = await _lead(ask, found, params, list(mine)) if mine else None
+        for position, flight in mine.items():
+            flight.land(_copies(found[position]))
     except Exception as error:
         for flight in mine.values():
             flight.fail(error)
@@ -176,14 +175,24 @@ async def _share(
         for flight in mine.values():
             flight.abandon()
     for position, flight in others.items():
-        is_own_thread = ask.face.is_blocking and flight.thread == threading.get_ident() and id(flight) not in own
+        waits_for_us = ask.face.is_blocking and flight.thread == threading.get_ident() and id(flight) not in own
         try:
-            if is_own_thread:  # it waits for this very thread
+            if waits_for_us:  # for this very thread: its event loop, or the model that called us
                 raise Abandoned
             found[position] = _copies(await ask.face.join(flight))
         except Abandoned:
-            await _fetch(ask, found, llm_string, [position])
+            await _fetch(ask, found, text, [position])
     return llm_output
+
+
+async def _lead(
+    ask: _Ask, found: dict[int, Any], params: dict[str, Any], positions: list[int]
+) -> dict[str, Any] | None:
+    """Look up the prompts in some positions, and ask for those that miss."""
+    prompts = [ask.prompts[position] for position in positions]
+    hits, text, missing, _ = await ask.face.get_prompts(params, prompts, ask.model.cache)
+    found.update({positions[number]: generations for number, generations in hits.items()})
+    return await _fetch(ask, found, text, [positions[number] for number in missing]) if missing else None
 
 
 def _copies(generations: Any) -> list[Any]:

@@ -97,11 +97,12 @@ def test_case_013_edits_of_the_caller_do_not_reach_the_cache(make: Make) -> None
 
 
 def test_answers_live_as_long_as_they_are_told(make: Make) -> None:
-    cache = make(ttl=0.3)
-    cache.update("p", "l", [Generation(text="x")])
-    assert cache.lookup("p", "l") is not None
-    time.sleep(0.45)
-    assert cache.lookup("p", "l") is None
+    lasting, fleeting = make(ttl=3600), make(ttl=0.05)
+    lasting.update("p", "l", [Generation(text="x")])
+    assert lasting.lookup("p", "l") is not None
+    fleeting.update("q", "l", [Generation(text="x")])
+    time.sleep(0.1)
+    assert fleeting.lookup("q", "l") is None
 
 
 @pytest.mark.parametrize("wrong", [0, -1])

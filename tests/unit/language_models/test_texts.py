@@ -49,6 +49,8 @@ def test_a_batch_is_one_call_or_as_many_as_the_limit_allows(call: Call) -> None:
     assert call(model, "batch", ["a", "b", "c"], {"max_concurrency": 2}) == ["<a>", "<b>", "<c>"]
     assert model.batches == [["a", "b", "c"], ["a", "b"], ["c"]]
     assert call(model, "batch", []) == []
+    assert call(model, "generate", []).generations == []
+    assert call(Text(cache=InMemoryCache()), "generate", []).generations == []
 
 
 def test_a_failed_group_has_its_error_in_each_position(call: Call) -> None:
