@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from clew._ids import sortable_id
 from clew.checkpoint import _records as R
@@ -120,7 +120,7 @@ def _to_retry(root: Root, error: BaseException) -> list[tuple[str, str, int]]:
     """Return the tasks whose failure led to this error; none when the program was stopped (Ctrl-C): no failure."""
     if not isinstance(error, (Exception, BaseExceptionGroup)):
         return []
-    culprits = {id(one): None for one in _family(error, set())}
+    culprits = {id(one): None for one in _family(cast("BaseException", error), set())}
     found: list[tuple[str, str, int]] = []
     for path, one in root.errors.items():
         if id(one) in culprits:

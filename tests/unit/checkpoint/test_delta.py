@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import Any
 
 from hypothesis import given
@@ -27,7 +28,7 @@ def test_any_bytes(old: bytes, new: bytes) -> None:
 def test_a_chain_of_values(values: list[Any]) -> None:
     raws = [_serde.encode(value) for value in values]
     bodies = [raws[0]]
-    for old, new in zip(raws, raws[1:], strict=False):
+    for old, new in itertools.pairwise(raws):
         bodies.append(_delta.pack(_delta.diff(old, new)))
     assert _delta.join(bodies) == raws[-1]
 

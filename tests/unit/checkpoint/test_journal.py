@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from clew.checkpoint import _journal as J  # noqa: N812 - a vocabulary
-from clew.checkpoint import _records as R  # noqa: N812 - a vocabulary
+from clew.checkpoint import _journal as J
+from clew.checkpoint import _records as R
 from clew.checkpoint._codec import Codec, SerdeCodec, codec_for
 from clew.checkpoint._views import is_native, thread_of
 from clew.checkpoint.base import BaseCheckpointSaver, copy_checkpoint, create_checkpoint, empty_checkpoint
@@ -165,7 +165,9 @@ def test_case_124_what_is_read_back_is_what_was_committed_in_order() -> None:
     place = journal.acquire("t", "", owner, 30.0)
     journal.commit(place, J.Batch(checkpoint=J.Row("c1", None, b"1"), records=(("c1", 0, b"begin"),)))
     journal.commit(place, J.Batch(records=(("c1", 1 << 24, b"result"),)))
-    journal.commit(place, J.Batch(checkpoint=J.Row("c2", "c1", b"2"), records=(("c1", 1 << 25, b"last"),), release=True))
+    journal.commit(
+        place, J.Batch(checkpoint=J.Row("c2", "c1", b"2"), records=(("c1", 1 << 25, b"last"),), release=True)
+    )
     assert journal.load("t", "", "c1").records == [b"begin", b"result", b"last"]
     assert journal.load("t", "").head == J.Row("c2", "c1", b"2")
     late = J.Place("t", "")

@@ -35,7 +35,10 @@ def test_a_file_that_is_no_database_is_told_and_left_alone(tmp_path: Path) -> No
     file = tmp_path / "notes.txt"
     file.write_text("not a database, but a long enough text to be read as one" * 20)
     before = file.read_bytes()
-    with pytest.raises(StorageCorruptError, match="not a sound SQLite database"), SqliteSaver.from_conn_string(file) as saver:
+    with (
+        pytest.raises(StorageCorruptError, match="not a sound SQLite database"),
+        SqliteSaver.from_conn_string(file) as saver,
+    ):
         adder(saver).invoke(1, CONFIG)
     assert file.read_bytes() == before
 
@@ -158,7 +161,7 @@ def test_a_forked_child_opens_the_file_anew(tmp_path: Path) -> None:
 
 
 def test_parallel_results_share_transactions(tmp_path: Path) -> None:
-    from clew.checkpoint import _journal as J  # noqa: N812 - a vocabulary
+    from clew.checkpoint import _journal as J
 
     with SqliteSaver.from_conn_string(tmp_path / "state.sqlite") as saver:
         journal = saver.journal
@@ -170,7 +173,8 @@ def test_parallel_results_share_transactions(tmp_path: Path) -> None:
         write = journal._group._write
         journal._group._write = lambda jobs: (groups.append(len(jobs)), time.sleep(0.01), write(jobs))[-1]
         threads = [
-            threading.Thread(target=lambda n=n: journal.commit(place, J.Batch(records=(("c", n, b"r"),)))) for n in range(20)
+            threading.Thread(target=lambda n=n: journal.commit(place, J.Batch(records=(("c", n, b"r"),))))
+            for n in range(20)
         ]
         for thread in threads:
             thread.start()

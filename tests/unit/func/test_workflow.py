@@ -244,7 +244,7 @@ def test_another_version_of_the_code_does_not_go_on_in_silence(call: Callable[..
     old = entrypoint(checkpointer=saver, version=1, name="ask")(ask)
     new = entrypoint(checkpointer=saver, version=2, name="ask")(ask)
     call(old, "invoke", 5, CONFIG)
-    with pytest.raises(NonDeterminismError, match="'1'.*'2'"):
+    with pytest.raises(NonDeterminismError, match=r"'1'.*'2'"):
         call(new, "invoke", Command(resume=1), CONFIG)
     assert call(old, "invoke", Command(resume=1), CONFIG) == [5, 1]
     call(new, "invoke", 6, CONFIG)
@@ -292,7 +292,7 @@ def test_cron_expressions(text: str, after: str, due: str) -> None:
     import datetime
 
     def seconds(one: str) -> float:
-        return datetime.datetime.fromisoformat(one).replace(tzinfo=datetime.timezone.utc).timestamp()
+        return datetime.datetime.fromisoformat(one).replace(tzinfo=datetime.UTC).timestamp()
 
     assert Cron(text).after(seconds(after)) == seconds(due)
 

@@ -26,7 +26,7 @@ class Order(BaseModel):
     count: int
     kind: Literal["tea", "cake"] = "tea"
     tags: list[str] = []
-    inner: "Order | None" = None
+    inner: Order | None = None
 
 
 @dataclass
@@ -39,7 +39,11 @@ class Point:
     "schema,good,bad",
     [
         (Review, {"ok": True}, {"ok": "perhaps"}),
-        (Order, {"count": 1, "inner": {"count": 2, "kind": "cake"}}, {"count": 1, "inner": {"count": 2, "kind": "pie"}}),
+        (
+            Order,
+            {"count": 1, "inner": {"count": 2, "kind": "cake"}},
+            {"count": 1, "inner": {"count": 2, "kind": "pie"}},
+        ),
         (Order, {"count": 1, "tags": ["a"]}, {"count": 1, "tags": ["a", 5]}),
         (Order, {"count": 1}, {}),
         (Order, {"count": 1}, {"count": True}),

@@ -290,7 +290,15 @@ def test_case_107_the_default_rule_for_retries() -> None:
             self.response = Answer(status_code)
 
     retried = [ConnectionResetError(), TimeoutError(), BrokenPipeError(), HTTPError(500), HTTPError(429)]
-    given_up = [ValueError(), KeyError(), FileNotFoundError(), PermissionError(), HTTPError(404), HTTPError(400), NameError()]
+    given_up = [
+        ValueError(),
+        KeyError(),
+        FileNotFoundError(),
+        PermissionError(),
+        HTTPError(404),
+        HTTPError(400),
+        NameError(),
+    ]
     assert [default_retry_on(error) for error in retried] == [True] * len(retried)
     assert [default_retry_on(error) for error in given_up] == [False] * len(given_up)
 

@@ -40,7 +40,9 @@ class DictSaver(BaseCheckpointSaver[str]):
         one = get_checkpoint_id(config) or max(rows, default=None)
         return self._tuple(thread, one) if one in rows else None
 
-    def list(self, config: Any, *, filter: Any = None, before: Any = None, limit: Any = None) -> Iterator[CheckpointTuple]:
+    def list(
+        self, config: Any, *, filter: Any = None, before: Any = None, limit: Any = None
+    ) -> Iterator[CheckpointTuple]:
         thread = config["configurable"]["thread_id"]
         for one in sorted(self.rows.get(thread, {}), reverse=True)[:limit]:
             yield self._tuple(thread, one)

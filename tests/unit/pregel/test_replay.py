@@ -54,7 +54,7 @@ def test_case_089_changed_argument_by_policy(policy: Any) -> None:
     flow.invoke(0, CONFIG)
     keys.append("pear")
     if policy == "raise":
-        with pytest.raises(NonDeterminismError, match="apple.*pear"):
+        with pytest.raises(NonDeterminismError, match=r"apple.*pear"):
             flow.invoke(Command(resume=1), CONFIG)
         return
     with warnings.catch_warnings(record=True) as seen:
@@ -129,7 +129,7 @@ def test_case_091_an_inserted_task_repeats_no_payment() -> None:
 
     flow.invoke(0, CONFIG)
     version[0] = 2
-    with pytest.raises(NonDeterminismError, match="pay.*get"):
+    with pytest.raises(NonDeterminismError, match=r"pay.*get"):
         flow.invoke(Command(resume=1), CONFIG)
     assert paid == [9]
 

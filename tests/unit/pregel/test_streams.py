@@ -62,7 +62,12 @@ def test_a_nested_workflow_shows_with_its_namespace(call: Callable[..., Any]) ->
 
     assert listed(call, outer, 1) == [{"outer": 3}]
     deep = listed(call, outer, 1, subgraphs=True)
-    assert [(len(ns), data) for ns, data in deep] == [(1, {"inc": 2}), (1, {"inc": 3}), (1, {"twice": 3}), (0, {"outer": 3})]
+    assert [(len(ns), data) for ns, data in deep] == [
+        (1, {"inc": 2}),
+        (1, {"inc": 3}),
+        (1, {"twice": 3}),
+        (0, {"outer": 3}),
+    ]
     assert deep[0][0][0].startswith("outer:")
 
 
@@ -158,8 +163,7 @@ def test_an_error_comes_after_what_went_before(call: Callable[..., Any]) -> None
 
     seen: list[Any] = []
     with pytest.raises(RuntimeError, match="bad"):
-        for item in flow.stream(0):
-            seen.append(item)
+        seen.extend(flow.stream(0))
     assert seen == [{"inc": 2}]
 
 
