@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from clew._lazy import resolve
+from clew._pool import run_in_executor
 from clew.messages import AIMessage, BaseMessage, HumanMessage, get_buffer_string
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ _ADVICE = (
 
 async def in_thread(function: Callable[..., T], *args: Any) -> T:
     """Run a user's blocking method in a worker thread, with the caller's context variables."""
-    return await resolve("clew.runnables.config:run_in_executor")(None, function, *args)
+    return await run_in_executor(None, function, *args)
 
 
 class BaseChatMessageHistory(ABC):

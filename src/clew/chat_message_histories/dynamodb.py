@@ -9,28 +9,24 @@ are put aside in items of their own first, and the list then names them: a write
 from __future__ import annotations
 
 import functools
-import json
 import math
 import time
 from typing import TYPE_CHECKING, Any
 
-from clew._ids import new_id
 from clew._lazy import need
-from clew.chat_message_histories._codec import bound_text
+from clew.chat_message_histories._dynamo_items import SessionItems, code_of
 from clew.chat_message_histories._rows import RowHistory
 from clew.errors import StorageError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Sequence
 
 __all__ = ["DynamoDBChatMessageHistory"]
 
 _WHAT = "DynamoDBChatMessageHistory"
 _ROOM = 350_000  # bytes of messages in one item; the service takes 400 kB with names and overhead
 _ASIDE = 100_000  # bytes from which a write goes to items of its own
-_PART = 300_000  # bytes of one such item
 _TRIES = 100
-_MARK = "\x1f"  # between a session's key and what is added to it
 
 
 @functools.lru_cache(maxsize=16)
@@ -76,20 +72,22 @@ class DynamoDBChatMessageHistory(RowHistory):
         self._refused: type[Exception] = need("botocore.exceptions", "dynamodb", _WHAT).ClientError
         self._errors: type[Exception] = need("botocore.exceptions", "dynamodb", _WHAT).BotoCoreError
         self._key = {primary_key_name: session_id} if key is None else dict(key)
-        self._primary = primary_key_name
         self._names = {"#list": history_messages_key, "#ends": ttl_key_name, "#bytes": "Bytes", "#sealed": "Sealed"}
         self._list = history_messages_key
         self._ends = ttl_key_name
+        self._stored = SessionItems(
+            self.client, self._refused, table_name, self._key, primary_key_name, self._names
+        )
         self._newest: int | None = None  # number of the item to append to, as far as this handle knows
 
     # -- what a store gives ---------------------------------------------------------------------------
 
     def _read(self, *, last: int | None = None, after: int = 0) -> Sequence[str | bytes]:
         if self.history_size is not None and last is None:
-            rows = list(self._run("reading a history", lambda: self._rows(self._items())))[-self.history_size :]
+            rows = list(self._run("reading a history", lambda: self._stored.rows(self._items())))[-self.history_size :]
             return rows[after:]
         if last is None:
-            return self._run("reading a history", lambda: self._rows(self._items()))[after:]
+            return self._run("reading a history", lambda: self._stored.rows(self._items()))[after:]
         return self._run("reading a history", lambda: self._last_rows(last))
 
     def _append(self, rows: list[str]) -> None:
@@ -111,13 +109,13 @@ class DynamoDBChatMessageHistory(RowHistory):
 
     def _items(self) -> list[dict[str, Any]]:
         """Return the session's items, oldest first, without those that have expired."""
-        items = self._get_many([0])
+        items = self._stored.alive([0])
         if not items:
             return []
         newest = int(items[0].get("Newest", {"N": "0"})["N"])
-        items += self._get_many(list(range(1, newest + 1)))
+        items += self._stored.alive(list(range(1, newest + 1)))
         while items and "Sealed" in items[-1]:  # a writer that crashed before it said so, or one at work
-            more = self._get_many([newest := newest + 1])
+            more = self._stored.alive([newest := newest + 1])
             if not more:
                 break
             items += more
@@ -125,58 +123,18 @@ class DynamoDBChatMessageHistory(RowHistory):
 
     def _last_rows(self, n: int) -> list[str]:
         """Return the newest rows, reading items backwards from the newest."""
-        head = self._get_many([0])
+        head = self._stored.alive([0])
         if not head:
             return []
         newest = int(head[0].get("Newest", {"N": "0"})["N"])
         if newest == 0:
-            return self._rows(self._items() if "Sealed" in head[0] else head, n)[-n:]
+            return self._stored.rows(self._items() if "Sealed" in head[0] else head, n)[-n:]
         rows: list[str] = []
         for number in range(newest + 1, -1, -1):
-            rows = self._rows(self._get_many([number]), n - len(rows)) + rows
+            rows = self._stored.rows(self._stored.alive([number]), n - len(rows)) + rows
             if len(rows) >= n:
                 break
         return rows[-n:]
-
-    def _get_many(self, numbers: list[int]) -> list[dict[str, Any]]:
-        now = time.time()
-        found = self._get([self._item_key(number) for number in numbers])
-        return [i for i in found if i is not None and float(i.get(self._ends, {"N": "inf"})["N"]) > now]
-
-    def _get(self, keys: list[dict[str, Any]]) -> list[dict[str, Any] | None]:
-        """Return the items of keys, in their order."""
-        found: dict[str, dict[str, Any]] = {}
-        for start in range(0, len(keys), 100):
-            wanted: dict[str, Any] = {self.table_name: {"Keys": keys[start : start + 100], "ConsistentRead": True}}
-            while wanted:
-                answer = self.client.batch_get_item(RequestItems=wanted)
-                for item in answer["Responses"].get(self.table_name, []):
-                    found[item[self._primary]["S"]] = item
-                wanted = answer.get("UnprocessedKeys") or {}
-        return [found.get(key[self._primary]["S"]) for key in keys]
-
-    def _rows(self, items: list[dict[str, Any]], last: int | None = None) -> list[str]:
-        """Return the rows of items, fetching what was put aside; with `last`, of the newest entries only."""
-        entries = [entry for item in items for entry in item.get(self._list, {"L": []})["L"]]
-        if last is not None:
-            entries = entries[-last:] if last > 0 else []
-        keys = [key for entry in entries for key in self._part_keys(entry)]
-        parts = iter(self._get(keys) if keys else [])
-        return [row for entry in entries for row in self._rows_of(entry, parts)]
-
-    def _rows_of(self, entry: dict[str, Any], parts: Iterator[dict[str, Any] | None]) -> list[str]:
-        if "S" in entry:
-            return [entry["S"]]
-        if "Aside" not in entry["M"]:
-            return [json.dumps(_plain(entry))]
-        texts = [next(parts) for _ in self._part_keys(entry)]
-        return json.loads("".join(part["Part"]["S"] for part in texts if part is not None))
-
-    def _part_keys(self, entry: dict[str, Any]) -> list[dict[str, Any]]:
-        aside = entry.get("M", {}).get("Aside")
-        if aside is None:
-            return []
-        return [self._item_key(f"{aside['S']}{_MARK}{n}") for n in range(int(entry["M"]["Parts"]["N"]))]
 
     # -- writing --------------------------------------------------------------------------------------
 
@@ -184,7 +142,7 @@ class DynamoDBChatMessageHistory(RowHistory):
         size = sum(len(row.encode()) + 8 for row in rows)
         entries = [{"S": row} for row in rows]
         if size > _ASIDE:
-            entries, size = [self._put_aside(rows)], 200
+            entries, size = [self._stored.put_aside(rows, self.ttl)], 200
         for _ in range(_TRIES):
             number = self._newest
             if number is None:
@@ -214,41 +172,30 @@ class DynamoDBChatMessageHistory(RowHistory):
         )
         try:
             self.client.update_item(
-                TableName=self.table_name, Key=self._item_key(number), UpdateExpression=change,
+                TableName=self.table_name, Key=self._stored.key(number), UpdateExpression=change,
                 ConditionExpression=condition, ExpressionAttributeNames=self._names, ExpressionAttributeValues=values,
             )  # fmt: skip
         except self._refused as error:
-            if _code(error) == "ConditionalCheckFailedException" or "size" in str(error).lower():
+            if code_of(error) == "ConditionalCheckFailedException" or "size" in str(error).lower():
                 return False
             raise
         return True
 
     def _advance(self, number: int) -> None:
         """Seal an item that has no room, and name the next one; start anew where the session has expired."""
-        head = self._get([self._item_key(0)])[0]
+        head = self._stored.get([self._stored.key(0)])[0]
         if head is not None and float(head.get(self._ends, {"N": "inf"})["N"]) <= time.time():
             self._delete()
             return
-        self._try(
+        self._stored.change_if(
             number, "SET #sealed = :it", {":it": {"BOOL": True}}, {"#sealed": "Sealed", "#list": self._list},
             "attribute_exists(#list)",
         )  # fmt: skip
-        self._try(
+        self._stored.change_if(
             0, "SET #newest = :it", {":it": {"N": str(number + 1)}}, {"#newest": "Newest"},
             "attribute_not_exists(#newest) OR #newest < :it",
         )  # fmt: skip
         self._newest = self._newest_number()
-
-    def _try(self, number: int, change: str, values: dict[str, Any], names: dict[str, str], condition: str) -> None:
-        """Change an item if it meets a condition; pass over one that doesn't."""
-        try:
-            self.client.update_item(
-                TableName=self.table_name, Key=self._item_key(number), UpdateExpression=change,
-                ConditionExpression=condition, ExpressionAttributeNames=names, ExpressionAttributeValues=values,
-            )  # fmt: skip
-        except self._refused as error:
-            if _code(error) != "ConditionalCheckFailedException":
-                raise
 
     def _keep_alive(self, number: int) -> None:
         """Let the older items live as long as the newest."""
@@ -256,23 +203,11 @@ class DynamoDBChatMessageHistory(RowHistory):
             ends = {":it": {"N": str(math.ceil(time.time() + self.ttl))}}
             for older in range(number):
                 names = {"#ends": self._ends, "#list": self._list}
-                self._try(older, "SET #ends = :it", ends, names, "attribute_exists(#list)")
+                self._stored.change_if(older, "SET #ends = :it", ends, names, "attribute_exists(#list)")
 
     def _newest_number(self) -> int:
-        head = self._get([self._item_key(0)])[0]
+        head = self._stored.get([self._stored.key(0)])[0]
         return int(head["Newest"]["N"]) if head and "Newest" in head else 0
-
-    def _put_aside(self, rows: list[str]) -> dict[str, Any]:
-        """Store a big write in items of its own; return the entry that names them."""
-        name = new_id()
-        text = json.dumps(rows)  # ASCII: one byte a character, so it may be cut anywhere
-        parts = [text[start : start + _PART] for start in range(0, len(text), _PART)]
-        for number, part in enumerate(parts):
-            item = {**self._item_key(f"{name}{_MARK}{number}"), "Part": {"S": part}}
-            if self.ttl is not None:
-                item[self._ends] = {"N": str(math.ceil(time.time() + 2 * self.ttl))}
-            self.client.put_item(TableName=self.table_name, Item=item)
-        return {"M": {"Aside": {"S": name}, "Parts": {"N": str(len(parts))}}}
 
     def _swap(self, count: int, same: Callable[[Sequence[str | bytes]], bool], rows: list[str]) -> bool:
         """Cut the oldest entries off the items that hold them, in one transaction that finds them as they were read."""
@@ -284,7 +219,7 @@ class DynamoDBChatMessageHistory(RowHistory):
             entries = item.get(self._list, {"L": []})["L"]
             taken = 0
             while taken < len(entries) and len(seen) < count:
-                seen += self._rows([{self._list: {"L": [entries[taken]]}}])
+                seen += self._stored.rows([{self._list: {"L": [entries[taken]]}}])
                 gone.append(entries[taken])
                 taken += 1
             fresh = ([{"S": row} for row in rows] if place == 0 else []) + entries[taken:]
@@ -296,10 +231,10 @@ class DynamoDBChatMessageHistory(RowHistory):
         try:
             self.client.transact_write_items(TransactItems=puts)
         except self._refused as error:
-            if _code(error) == "TransactionCanceledException":
+            if code_of(error) == "TransactionCanceledException":
                 return False
             raise
-        self._delete_keys([key for entry in gone for key in self._part_keys(entry)])
+        self._stored.delete([key for entry in gone for key in self._stored.part_keys(entry)])
         return True
 
     def _put_if(self, item: dict[str, Any], length: int, entries: list[dict[str, Any]]) -> dict[str, Any]:
@@ -315,43 +250,10 @@ class DynamoDBChatMessageHistory(RowHistory):
         }
 
     def _delete(self) -> None:
-        found = [item for item in self._get([self._item_key(0)]) if item]
+        found = [item for item in self._stored.get([self._stored.key(0)]) if item]
         newest = int(found[0]["Newest"]["N"]) if found and "Newest" in found[0] else 0
-        found += [item for item in self._get([self._item_key(n) for n in range(1, newest + 2)]) if item]
+        found += [item for item in self._stored.get([self._stored.key(n) for n in range(1, newest + 2)]) if item]
         entries = [entry for item in found for entry in item.get(self._list, {"L": []})["L"]]
-        parts = [key for entry in entries for key in self._part_keys(entry)]
-        self._delete_keys([*parts, *({name: item[name] for name in self._key} for item in found)])
+        parts = [key for entry in entries for key in self._stored.part_keys(entry)]
+        self._stored.delete([*parts, *({name: item[name] for name in self._key} for item in found)])
         self._newest = None
-
-    def _delete_keys(self, keys: list[dict[str, Any]]) -> None:
-        for start in range(0, len(keys), 25):
-            requests = [{"DeleteRequest": {"Key": key}} for key in keys[start : start + 25]]
-            wanted: dict[str, Any] = {self.table_name: requests}
-            while wanted:
-                wanted = self.client.batch_write_item(RequestItems=wanted).get("UnprocessedItems") or {}
-
-    def _item_key(self, part: int | str) -> dict[str, Any]:
-        """Return the key of one of the session's items; 0 is the session's own."""
-        key = {name: {"S": value} for name, value in self._key.items()}
-        base = bound_text(self._key[self._primary])
-        if _MARK in base:
-            base = "\ue000" + json.dumps(self._key[self._primary])
-        key[self._primary] = {"S": base if part == 0 else f"{base}{_MARK}{part}"}
-        return key
-
-
-def _code(error: Exception) -> str:
-    details: Any = getattr(error, "response", {})
-    return details.get("Error", {}).get("Code", "")
-
-
-def _plain(value: dict[str, Any]) -> Any:
-    """Return a typed attribute as plain data, for lists that others wrote as maps."""
-    kind, inner = next(iter(value.items()))
-    if kind == "M":
-        return {name: _plain(item) for name, item in inner.items()}
-    if kind == "L":
-        return [_plain(item) for item in inner]
-    if kind == "N":
-        return int(inner) if inner.lstrip("-").isdigit() else float(inner)
-    return None if kind == "NULL" else inner
