@@ -226,6 +226,9 @@ async def within(call: Any, frame: Frame, policy: Any) -> Any:
 
 async def keep_result(future: TaskFuture, value: Any, began: float, attempt: int, how: str = "") -> None:
     """Write a result down, off the event loop when the storage makes it wait."""
+    if future.root.instant:
+        future.root.keep_result(future, value, began, attempt, how)
+        return
     await root_save(future.root, lambda: future.root.keep_result(future, value, began, attempt, how))
 
 

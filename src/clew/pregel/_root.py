@@ -73,6 +73,7 @@ class Root:
         self.flush = threading.Lock()  # held while a part of the backlog is on its way to the disk
         self.capture: list[tuple[str, int, bytes]] | None = None
         self.io: Any = None
+        self.instant = False  # the journal never waits for anything
         self.quick = True  # the journal's blocking calls are short enough for an event loop
         self.step = 0
         self.rolled_back = False

@@ -114,6 +114,7 @@ async def _equip(root: Root, workflow: Pregel, config: Any, options: Options, *,
         root.journal, root.codec = journal_of(saver)
         root.io = Awaiting(root.journal) if awaited and hasattr(root.journal, "aacquire") else Blocking(root.journal)
         root.quick = getattr(root.journal, "quick", False)
+        root.instant = getattr(root.journal, "instant", False)
         root.keeps = True
     if config:
         limit = config.get("max_concurrency")
