@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from clew.checkpoint.sqlite import SqliteSaver
-from clew.errors import ThreadBusyError
+from clew.errors import RunCancelledError, ThreadBusyError
 from clew.func import entrypoint, task
 
 sys.path.insert(0, str(Path(__file__).parent))
@@ -105,4 +105,46 @@ def test_enqueued_runs_of_killed_processes_hold_nobody_up(tmp_path: Path) -> Non
     before = add.get_state(config)
     value = before.values if not before.next else add.invoke(None, config)
     assert add.invoke(1, config) == value + 1
+    saver.close()
+
+
+@pytest.mark.parametrize("how", ["cancel", "interrupt"])
+def test_a_run_is_stopped_from_another_process(tmp_path: Path, how: str) -> None:
+    saver = SqliteSaver.open(tmp_path / "state.sqlite")
+    saver.setup()
+    began, marks = tmp_path / "began", tmp_path / "marks"
+
+    @task
+    def step(n: int) -> int:
+        with marks.open("a") as file:
+            file.write(f"{n}\n")
+        began.touch()
+        time.sleep(0.05)
+        return n
+
+    @entrypoint(checkpointer=saver, multitask_strategy="interrupt")
+    def flow(n: int) -> int:
+        return sum(step(i).result() for i in range(n))
+
+    config: Any = {"configurable": {"thread_id": "t"}}
+
+    def go() -> None:
+        try:
+            flow.invoke(200, config)
+        except RunCancelledError:
+            return
+        raise AssertionError("nobody stopped it")
+
+    pid = fork(go)
+    end = time.monotonic() + 30
+    while not began.exists() and time.monotonic() < end:
+        time.sleep(0.002)
+    if how == "cancel":
+        assert flow.cancel(config) is True
+    else:
+        assert flow.invoke(1, config) == 0
+    assert ended(pid, 30) == 0
+    assert len(marks.read_text().split()) < 100
+    assert flow.get_state(config).next == ()
+    assert flow.invoke(2, config) == 1
     saver.close()
