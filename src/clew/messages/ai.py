@@ -89,6 +89,7 @@ class AIMessageChunk(
 
     tool_call_chunks: pieces of tool calls. chunk_position: "last" when nothing more comes.
     usage_mode: how usage_metadata is merged: "delta" (added up), "running" or "final" (the last one counts).
+    A sum works out its fields when one is read; before that, msgspec's own encoders find them unset.
     """
 
     type: str = "AIMessageChunk"

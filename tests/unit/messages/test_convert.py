@@ -145,3 +145,15 @@ def test_chunks_become_messages():
     assert message_chunk_to_message(ChatMessageChunk("a", role="r")).role == "r"
     whole = HumanMessage("a")
     assert message_chunk_to_message(whole) is whole
+
+
+def test_case_043_opaque_provider_data_survives_dumps_byte_for_byte():
+    from clew.load import dumps, loads
+
+    signature = "c2lnbmF0dXJl/+8=\u0000"
+    message = AIMessage(
+        [{"type": "thinking", "thinking": "hmm", "signature": signature}],
+        tool_calls=[{"name": "f", "args": {}, "id": "1", "extras": {"thought_signature": signature}}],
+    )
+    for back in (loads(dumps(message)), messages_from_dict(messages_to_dict([message]))[0]):
+        assert back == message and back.tool_calls[0]["extras"]["thought_signature"] == signature
