@@ -55,7 +55,7 @@ def fit_to_tokens(
         raise ValueError(f"a token budget can't be negative, and {limit} is")
     count = cast("Callable[[list[BaseMessage]], int]", getattr(counter, "get_num_tokens_from_messages", counter))
     head = _system_head(messages)
-    base = count([])  # what a model adds once per request is no message's own
+    base = _overhead(count)
     tokens = base + sum(count([message]) - base for message in messages[:head])
     start, kept_tokens = len(messages), tokens
     starts = _cuts(messages, head)
@@ -67,6 +67,14 @@ def fit_to_tokens(
             start, kept_tokens = place, tokens
     kept = [*messages[:head], *messages[start:]]
     return Trimmed(kept, list(messages[head:start]), head, kept_tokens, limit)
+
+
+def _overhead(count: Callable[[list[BaseMessage]], int]) -> int:
+    """Return what a model adds once per request, which is no message's own; 0 where it counts no empty list."""
+    try:
+        return count([])
+    except Exception:
+        return 0  # each message then carries it: the window is a little smaller than it could be
 
 
 def last_turns(read: Callable[[int], list[BaseMessage]], k: int) -> list[BaseMessage]:
