@@ -13,17 +13,32 @@ from functools import lru_cache
 # One alternative per kind of run; the order decides.
 _RUNS = re.compile(
     r"(?P<han>[\u3400-\u9fff\uf900-\ufaff]+)"
-    r"|(?P<word>[A-Za-z]+)"
+    r"|(?P<word>[A-Za-z\u00c0-\u024f\u1e00-\u1eff]+)"
     r"|(?P<digits>[0-9]+)"
     r"|(?P<space>\s+)"
     r"|(?P<kana>[\u3040-\u30ff]+)"
     r"|(?P<hangul>[\uac00-\ud7af]+)"
-    r"|(?P<letters>[^\W\d_](?:[^\W\d_]|[\u0300-\u036f\u0591-\u05c7\u064b-\u065f\u0900-\u0eff])*)"
+    r"|(?P<greek>[\u0370-\u03ff]+)"
+    r"|(?P<cyrillic>[\u0400-\u052f]+)"
+    r"|(?P<hebrew>[\u0590-\u05ff]+)"
+    r"|(?P<arabic>[\u0600-\u06ff]+)"
+    r"|(?P<indic>[\u0900-\u0eff]+)"
+    r"|(?P<letters>[^\W\d_]+)"
     r"|(?P<signs>(?:[^\w\s]|_)+)"
     r"|(?P<other>.)",
     re.DOTALL,
 )
-_PER_CHARACTER = {"kana": 0.55, "hangul": 0.55, "letters": 0.21, "other": 1.0}
+_PER_CHARACTER = {
+    "kana": 0.55,
+    "hangul": 0.65,
+    "greek": 0.33,
+    "cyrillic": 0.235,
+    "hebrew": 0.40,
+    "arabic": 0.28,
+    "indic": 0.37,
+    "letters": 0.5,
+    "other": 1.0,
+}
 _LONGEST = 9
 
 
@@ -52,6 +67,11 @@ def estimate_tokens(text: str) -> int:
 
 
 def _word(run: str, size: int) -> float:
+    accents = 0.0 if run.isascii() else 0.25 * sum(character > "\x7f" for character in run)
+    return _plain_word(run, size) + accents
+
+
+def _plain_word(run: str, size: int) -> float:
     if run.islower() or run.istitle():
         return 1.0 if size <= 8 else 1.0 + (size - 8) * 0.12
     return max(1.0, size * 0.4)  # capitals, camelCase: cut more often

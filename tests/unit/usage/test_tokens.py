@@ -41,6 +41,17 @@ TEXTS = {
     "            result += value\n    return result\n",
     "JSON": '{"city": "Berlin", "days": 3, "weather": [{"temp": 21.5, "sky": "clear"}, {"temp": 18.2, "sky": "rain"}]}',
 }
+# Several sentences each, as one sentence says little.
+OTHERS = {
+    "Korean": "안녕하세요, 오늘 저녁에 무엇을 먹을까요? 이 프로그램은 파일을 읽고 각 줄의 길이를 출력합니다. "
+    "서울의 지하철은 매우 편리하고 요금도 저렴한 편이다. 그는 어제 친구와 함께 영화를 보고 늦게 집에 돌아왔다.",
+    "Japanese": "こんにちは、今日はとても良い天気ですね。散歩に行きませんか?このプログラムはファイルを読み込み、"
+    "各行の長さを表示します。彼女は毎朝六時に起きて、コーヒーを飲みながら新聞を読む。",
+    "Russian": "Правительство приняло решение увеличить финансирование научных исследований. "
+    "Эта программа читает файл и печатает длину каждой строки. Он вернулся домой поздно вечером и сразу лёг спать.",
+    "French": "Le gouvernement a annoncé mardi une série de mesures destinées à soutenir les petites entreprises "
+    "face à la hausse des prix de l'énergie. Où se trouve la gare la plus proche, s'il vous plaît ?",
+}
 # Written after the estimate was made: what it does on text it has not seen.
 UNSEEN = {
     "Chinese, recipe": "先把五花肉切成两厘米见方的小块,冷水下锅焯去血沫,捞出沥干。锅中放少许油,加入冰糖小火炒至枣红色,"
@@ -62,7 +73,7 @@ def exact(text: str) -> int:
 
 
 def test_goal_37_the_table_of_estimates(capsys: pytest.CaptureFixture[str]) -> None:
-    rows = [(name, exact(text), estimate_tokens(text)) for name, text in {**TEXTS, **UNSEEN}.items()]
+    rows = [(name, exact(text), estimate_tokens(text)) for name, text in {**TEXTS, **OTHERS, **UNSEEN}.items()]
     with capsys.disabled():
         print(f"\n{'text':24}{'o200k':>7}{'estimate':>10}{'error':>8}")
         for name, true, guess in rows:
