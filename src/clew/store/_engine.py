@@ -40,6 +40,18 @@ class Record(NamedTuple):
     ttl: int = 0
 
 
+class Write(NamedTuple):
+    """A put that is ready to be made. now and ttl: nanoseconds; expected: a version, 0 for none there, None for any."""
+
+    namespace: tuple[str, ...]
+    key: str
+    data: bytes
+    vectors: Sequence[bytes]
+    now: int
+    ttl: int
+    expected: int | None
+
+
 class Shelf(Protocol):
     """What a backend does inside one transaction. Expired records may be returned: the engine leaves them out."""
 
@@ -47,8 +59,8 @@ class Shelf(Protocol):
         """Return one record. With a write ahead, it stays locked until the transaction ends."""
         ...
 
-    async def put(self, record: Record, vectors: Sequence[bytes]) -> None:
-        """Write a record and its vectors over whatever is there."""
+    async def swap(self, write: Write) -> int | None:
+        """Write over the expected version. Returns: None, or the version that is there when it is another."""
         ...
 
     async def delete(self, namespace: tuple[str, ...], key: str) -> None:
@@ -66,6 +78,32 @@ class Shelf(Protocol):
     async def namespaces(self, now: int) -> list[tuple[str, ...]]:
         """Return the namespaces that hold a record which lives at `now`, in any order."""
         ...
+
+
+class Parts:
+    """`swap` out of `get` and `put`, for backends that hold their lock for the whole batch anyway."""
+
+    async def get(self, namespace: tuple[str, ...], key: str) -> Record | None:
+        """Return one record."""
+        raise NotImplementedError
+
+    async def put(self, record: Record, vectors: Sequence[bytes]) -> None:
+        """Write a record and its vectors over whatever is there."""
+        raise NotImplementedError
+
+    async def swap(self, write: Write) -> int | None:
+        """Write over the expected version; see Shelf."""
+        there, now = await self.get(write.namespace, write.key), write.now
+        if there is not None and not alive(there, now):
+            there = None
+        if write.expected is not None and write.expected != (there.version if there else 0):
+            return there.version if there else 0
+        created, version = (there.created, max(now, there.version + 1)) if there else (now, now)
+        expires = now + write.ttl if write.ttl else 0
+        updated = max(now, created)
+        record = Record(write.namespace, write.key, write.data, created, updated, version, expires, write.ttl)
+        await self.put(record, write.vectors)
+        return None
 
 
 class Plan(NamedTuple):
@@ -166,23 +204,25 @@ def _touch(outcome: Outcome, record: Record, asked: bool | None, refresh: bool) 
 
 
 async def _put(op: PutOp, data: bytes | None, vectors: Sequence[bytes], shelf: Shelf, now: int) -> None:
-    there = None
-    if data is not None or op.expected_version is not None:
+    if data is not None:
+        ttl = int(op.ttl * MINUTE) if op.ttl is not None else 0
+        found = await shelf.swap(Write(op.namespace, op.key, data, vectors, now, ttl, op.expected_version))
+        if found is not None:
+            raise _conflict(op, found)
+        return
+    if op.expected_version is not None:
         there = await shelf.get(op.namespace, op.key)
-        if there is not None and not alive(there, now):
-            there = None
-        version = there.version if there else 0
-        if op.expected_version is not None and op.expected_version != version:
-            raise StorageConflictError(
-                f"{op.key!r} in {op.namespace} is at version {version} and not {op.expected_version}: "
-                "another writer was first; read it again"
-            )
-    if data is None:
-        return await shelf.delete(op.namespace, op.key)
-    ttl = int(op.ttl * MINUTE) if op.ttl is not None else 0
-    created, version = (there.created, max(now, there.version + 1)) if there else (now, now)
-    record = Record(op.namespace, op.key, data, created, max(now, created), version, now + ttl if ttl else 0, ttl)
-    await shelf.put(record, vectors)
+        version = there.version if there is not None and alive(there, now) else 0
+        if version != op.expected_version:
+            raise _conflict(op, version)
+    await shelf.delete(op.namespace, op.key)
+
+
+def _conflict(op: PutOp, version: int) -> StorageConflictError:
+    return StorageConflictError(
+        f"{op.key!r} in {op.namespace} is at version {version} and not {op.expected_version}: "
+        "another writer was first; read it again"
+    )
 
 
 async def _search(op: SearchOp, shelf: Shelf, wanted: bytes | None, has_index: bool, now: int) -> list[Any]:

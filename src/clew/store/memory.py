@@ -7,7 +7,7 @@ import time
 from typing import TYPE_CHECKING, Any
 
 from clew._drive import drive
-from clew.store._engine import MINUTE, Outcome, Plan, Record, alive, prepare, run
+from clew.store._engine import MINUTE, Outcome, Parts, Plan, Record, alive, prepare, run
 from clew.store._index import Index
 from clew.store.base import BaseStore, IndexConfig, Op, Result, TTLConfig
 
@@ -75,7 +75,7 @@ class InMemoryStore(BaseStore):
         return outcome.answers
 
 
-class _Memory:
+class _Memory(Parts):
     """The shelf of one batch: writes go through at once and are undone when the batch fails."""
 
     def __init__(self, spaces: dict[tuple[str, ...], _Space]) -> None:

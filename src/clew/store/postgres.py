@@ -20,11 +20,12 @@ from clew._postgres import (
 from clew.store import _pg as Q
 from clew.store._embedded import AwaitedStore, BlockingStore
 from clew.store._rows import span, spell, to_bytes, to_record, unspell
+from clew.store._types import PutOp
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Generator, Sequence
 
-    from clew.store._engine import Plan, Record
+    from clew.store._engine import Plan, Record, Write
     from clew.store.base import IndexConfig, TTLConfig
 
 __all__ = ["AsyncPostgresStore", "PostgresStore"]
@@ -86,7 +87,7 @@ class PostgresStore(BlockingStore):
     def _shelf(self, plan: Plan) -> Generator[_Blocking]:
         with self._pool.connection() as connection:
             try:
-                with connection.transaction() if plan.writes else contextlib.nullcontext():
+                with connection.transaction() if _needs_transaction(plan) else contextlib.nullcontext():
                     yield _Blocking(connection, plan.writes)
             except Exception as error:
                 _sort(connection, error)
@@ -154,7 +155,7 @@ class AsyncPostgresStore(AwaitedStore):
     async def _shelf(self, plan: Plan) -> AsyncGenerator[_Awaited]:
         async with self._pool.connection() as connection:
             try:
-                async with connection.transaction() if plan.writes else contextlib.nullcontext():
+                async with connection.transaction() if _needs_transaction(plan) else contextlib.nullcontext():
                     yield _Awaited(connection, plan.writes)
             except Exception as error:
                 _sort(connection, error)
@@ -167,6 +168,13 @@ class AsyncPostgresStore(AwaitedStore):
                 await cursor.executemany(Q.TOUCH, rows)
 
         await self._pool.run("restarting times to live", work)
+
+
+def _needs_transaction(plan: Plan) -> bool:
+    """Whether a batch is more than one statement that writes; a put is one call of a function."""
+    if len(plan.ops) == 1 and isinstance(plan.ops[0], PutOp):
+        return plan.ops[0].value is None and plan.ops[0].expected_version is not None
+    return plan.writes
 
 
 class _LostConnection(Exception):
@@ -204,12 +212,11 @@ class _Awaited:
         rows = await self._rows(Q.GET, where)
         return to_record(rows[0]) if rows else None
 
-    async def put(self, record: Record, vectors: Sequence[bytes]) -> None:
-        rows = await self._rows(Q.PUT, (spell(record.namespace), to_bytes(record.key), *record[2:]))
-        item = rows[0][0]
-        await self._do(Q.FORGET, (item,))
-        if vectors:
-            await self._do(Q.EMBED, Q.vector_rows(item, vectors))
+    async def swap(self, write: Write) -> int | None:
+        where = (spell(write.namespace), to_bytes(write.key))
+        more = (write.data, write.now, write.ttl, write.expected, list(write.vectors))
+        ((version,),) = await self._rows(Q.SWAP, (*where, *more))
+        return -1 - version if version < 0 else None
 
     async def delete(self, namespace: tuple[str, ...], key: str) -> None:
         await self._do(Q.DELETE, (spell(namespace), to_bytes(key)))

@@ -10,7 +10,7 @@ import msgspec
 from clew._redis import aconnect, connect, fail, is_redis_error
 from clew.errors import StorageCorruptError, StorageError
 from clew.store._embedded import AwaitedStore, BlockingStore
-from clew.store._engine import Record
+from clew.store._engine import Parts, Record
 from clew.store._rows import span, spell, to_bytes, to_text, unspell
 
 if TYPE_CHECKING:
@@ -63,7 +63,7 @@ def _load(member: bytes, raw: bytes) -> tuple[Record, list[bytes]]:
     ), vectors  # the server drops it in time
 
 
-class _Batch:
+class _Batch(Parts):
     """The shelf of one batch: reads watch what they read, writes are queued and go out in one MULTI/EXEC.
 
     When a watched key changed meanwhile, the batch is run again from the start.

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from clew._sqlite import Database, Synchronous
 from clew.store._embedded import BlockingStore
+from clew.store._engine import Parts
 from clew.store._rows import span, spell, to_bytes, to_record, unspell
 
 if TYPE_CHECKING:
@@ -117,7 +118,7 @@ class AsyncSqliteStore(SqliteStore):
         await run_in_executor(None, self._database.execute, "SELECT 1")
 
 
-class _Sqlite:
+class _Sqlite(Parts):
     """The shelf of one batch: a connection, inside a transaction when the batch writes."""
 
     def __init__(self, connection: sqlite3.Connection) -> None:
