@@ -96,7 +96,7 @@ class Frame:
         digest = R.digest(args, kwargs) if root.keeps and spec.match != "place" else b""
         if place is not None:
             path = self.prefix + place
-        elif self._at_home():
+        elif (self.task is None and get_ident() == self.owner) or self._at_home():
             path = self.prefix + str(self.calls)
             self.calls += 1
         else:
@@ -104,28 +104,27 @@ class Frame:
         if root.records:
             known = root.records.get(path)
             if known is not None:
-                future = self._replay(path, known, spec, args, kwargs, digest)
+                if isinstance(known, R.Result) and known.args == digest and known.name == spec.name:  # the common case
+                    return TaskFuture.replayed(root, path, known.value)
+                future = self._replay(path, known, spec, digest)
                 if future is not None:
                     return future
         future = TaskFuture(root, self, path, spec, args, kwargs, digest)
         root.start(future)
         return future
 
-    def _replay(
-        self, path: str, known: R.Record, spec: Spec, args: tuple[Any, ...], kwargs: dict[str, Any], digest: bytes
-    ) -> TaskFuture | None:
+    def _replay(self, path: str, known: R.Record, spec: Spec, digest: bytes) -> TaskFuture | None:
+        """Return the recorded outcome of a call, or None when another call is on record and may be forgotten."""
         root = self.root
         if isinstance(known, (R.Result, R.Failure)):
             if known.name == spec.name and (
                 spec.match != "args" or known.args == digest or R.same_args(known.args, digest)
             ):
-                future = TaskFuture.replayed(root, path)
-                root.met.add(path)
                 if isinstance(known, R.Result):
-                    future._raw = known.value
-                else:
-                    future._exception = root.recall(path, known)
-                    root.failed.append(future)
+                    return TaskFuture.replayed(root, path, known.value)
+                future = TaskFuture.replayed(root, path, None)
+                future._exception = root.recall(path, known)
+                root.failed.append(future)
                 return future
             was = f"{known.name}({R.show_args(known.args)})"
         elif isinstance(known, R.Question):

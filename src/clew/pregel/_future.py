@@ -71,11 +71,13 @@ class TaskFuture(Future[Any]):
         self._open = True
 
     @classmethod
-    def replayed(cls, root: Root, path: str) -> TaskFuture:
+    def replayed(cls, root: Root, path: str, raw: bytes | None) -> TaskFuture:
         """Return the future of a call that is on record: done from the beginning, and as cheap as can be."""
         future = cls.__new__(cls)
         future.root = root
         future.path = path
+        future._raw = raw
+        root.met.add(path)
         return future
 
     # -- what concurrent.futures looks at ------------------------------------------------------------
