@@ -293,7 +293,7 @@ class GraphRecursionError(WorkflowError, RecursionError):
     """The graph did not end within recursion_limit steps."""
 
 
-class GraphDrained(WorkflowError):  # noqa: N818 - the name that users know
+class GraphDrained(WorkflowError):
     """The run stopped at the next step because a drain was requested; its progress is saved."""
 
     def __init__(self, reason: str = "shutdown") -> None:
@@ -355,7 +355,7 @@ class Signal(BaseException):
     """Control flow of the runtime, no error: `except Exception` does not see it."""
 
 
-class GraphInterrupt(Signal):  # noqa: N818 - the name that users know
+class GraphInterrupt(Signal):
     """The run waits for answers. interrupts: the questions that were asked."""
 
     def __init__(self, interrupts: Sequence[Any] = ()) -> None:
@@ -363,5 +363,5 @@ class GraphInterrupt(Signal):  # noqa: N818 - the name that users know
         self.interrupts: tuple[Any, ...] = tuple(interrupts)
 
 
-class Cancelled(Signal):  # noqa: N818 - a signal
-    """This run was ended by another caller."""
+class Cancelled(Signal):
+    """Another caller ended this run."""
