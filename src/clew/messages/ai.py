@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import deque
 from itertools import repeat
-from operator import call
+from operator import attrgetter, call
 from typing import TYPE_CHECKING, Any, Literal, NotRequired, cast
 
 from typing_extensions import TypedDict
@@ -219,28 +219,34 @@ def _as_fragments(calls: Iterable[Any]) -> list[Any]:
     ]
 
 
+_columns: Any = attrgetter(
+    "content", "additional_kwargs", "response_metadata", "model_extra", "name", "id",
+    "usage_metadata", "usage_mode", "chunk_position", "tool_call_chunks",
+)  # fmt: skip
+
+
 def _fill(out: AIMessageChunk, parts: list[AIMessageChunk]) -> None:
-    """Work out the sum of the parts into `out`, whose fields are unset."""
-    contents: list[Any] = [part.content for part in parts if part.content]
-    if not contents and isinstance(parts[0].content, list):
+    """Work out the sum of the parts into `out`. Each part is visited once: thousands don't fit a cache."""
+    columns: Any = zip(*map(_columns, parts), strict=True)
+    texts, kwargs, facts, extras, names, ids, usages, modes, positions, fragments = columns
+    contents: list[Any] = [content for content in texts if content]
+    if not contents and isinstance(texts[0], list):
         contents = [[]]
     _set(out, "content", merge_contents(contents))
-    _set(out, "additional_kwargs", merge_fragments(*(p.additional_kwargs for p in parts if p.additional_kwargs)))
-    _set(out, "response_metadata", merge_facts(*(p.response_metadata for p in parts if p.response_metadata)))
-    extras = [part.model_extra for part in parts if part.model_extra]
-    _set(out, "model_extra", merge_facts(*extras) if extras else None)
-    _set(out, "name", next((part.name for part in parts if part.name is not None), None))
-    _set(out, "id", _best_id([part.id for part in parts if part.id is not None]))
-    usage = ((part.usage_metadata, part.usage_mode) for part in parts if part.usage_metadata is not None)
-    total, mode = fold_usage(usage)
+    _set(out, "additional_kwargs", merge_fragments(*filter(None, kwargs)))
+    _set(out, "response_metadata", merge_facts(*filter(None, facts)))
+    _set(out, "model_extra", merge_facts(*filter(None, extras)) or None)
+    _set(out, "name", next((name for name in names if name is not None), None))
+    _set(out, "id", _best_id([id for id in ids if id is not None]))
+    reports = ((usage, mode) for usage, mode in zip(usages, modes, strict=True) if usage is not None)
+    total, mode = fold_usage(reports)
     _set(out, "usage_metadata", total)
     _set(out, "usage_mode", mode)
-    _set(out, "chunk_position", "last" if any(part.chunk_position for part in parts) else None)
-    fragments = ToolCallSum()
-    for part in parts:
-        if part.tool_call_chunks:
-            fragments.extend(part.tool_call_chunks)
-    _set(out, "tool_call_chunks", fragments.result())
+    _set(out, "chunk_position", "last" if any(positions) else None)
+    calls = ToolCallSum()
+    for pieces in filter(None, fragments):
+        calls.extend(pieces)
+    _set(out, "tool_call_chunks", calls.result())
     _read_calls(out)
 
 
@@ -263,10 +269,12 @@ def add_ai_message_chunks(left: AIMessageChunk, *others: AIMessageChunk) -> AIMe
             raise TypeError(f"can't add {type(chunk).__name__} to an AIMessageChunk")
         mine = chunk.__dict__.get("_parts")
         if mine is None:
-            parts.append(_snapshot(chunk))
+            parts.append(chunk)
         else:
             parts.extend(mine[0][: mine[1]])
-    return _pending(type(left), parts, len(parts))
+    out = type(left)("")
+    _fill(out, parts)  # at once, so no part has to be kept
+    return out
 
 
 def add_usage(left: UsageMetadata | None, right: UsageMetadata | None) -> UsageMetadata:
