@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import os
 import pathlib
 import sys
 import urllib.request
@@ -17,6 +18,14 @@ import pytest
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
 import servers
+
+with contextlib.suppress(ImportError):
+    import hypothesis
+
+    # how fast the machine is at the moment is not what is tested
+    slow = [hypothesis.HealthCheck.too_slow]
+    hypothesis.settings.register_profile("clew", deadline=None, suppress_health_check=slow)
+    hypothesis.settings.load_profile("clew")
 
 
 @contextlib.contextmanager
@@ -103,6 +112,16 @@ def aws(aws_server: str) -> Iterator[dict[str, str]]:
         "aws_secret_access_key": "x",
     }
     urllib.request.urlopen(urllib.request.Request(f"{aws_server}/moto-api/reset", method="POST")).close()
+
+
+@pytest.fixture(scope="session")
+def mongo_url() -> Iterator[str]:
+    """URL of a MongoDB: the server that CLEW_TEST_MONGODB_URL names, else its protocol over mongomock."""
+    if url := os.environ.get("CLEW_TEST_MONGODB_URL"):
+        yield url
+        return
+    with started(servers.mongo()) as url:
+        yield url
 
 
 @pytest.fixture

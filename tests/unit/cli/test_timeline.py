@@ -23,8 +23,7 @@ STORY = Story("essay", "workflow", "waits for an answer", 90_001.0, EVENTS)
 
 @pytest.mark.parametrize(
     ("seconds", "text"),
-    [(None, "…"), (0.0123, "12 ms"), (3.44, "3.4 s"), (600, "10 min"), (7500, "2 h 5 min"),
-     (9e5, "10 days")],
+    [(None, "…"), (0.0123, "12 ms"), (3.44, "3.4 s"), (600, "10 min"), (7500, "2 h 5 min"), (9e5, "10 days")],
 )
 def test_durations_are_for_people(seconds: float | None, text: str) -> None:
     assert timeline.duration(seconds) == text
