@@ -6,6 +6,7 @@ somebody waits.
 
 from __future__ import annotations
 
+import os
 import threading
 import time
 from concurrent.futures import CancelledError, Future
@@ -25,6 +26,14 @@ if TYPE_CHECKING:
 
 PENDING, RUNNING, FINISHED, CANCELLED = "PENDING", "RUNNING", "FINISHED", "CANCELLED_AND_NOTIFIED"
 _making = threading.Lock()
+
+
+def _forked() -> None:
+    global _making
+    _making = threading.Lock()  # another thread of the parent may have held it
+
+
+os.register_at_fork(after_in_child=_forked)
 
 
 class TaskFuture(Future[Any]):

@@ -70,6 +70,7 @@ class Root:
         self.numbers = itertools.count()
         self.backlog: list[tuple[str, int, bytes]] = []
         self.flushing = False
+        self.events = threading.Lock()
         self.flush = threading.Lock()  # held while a part of the backlog is on its way to the disk
         self.capture: list[tuple[str, int, bytes]] | None = None
         self.io: Any = None
@@ -212,19 +213,23 @@ class Root:
         """Return (whether an event was sent, its value); it is taken and written down as the answer."""
         if self.place is None or not hasattr(self.journal, "notes"):
             return False, None
+        from clew.pregel._thread import event_notes
+
         place = self.place
-        waiting = self.journal.notes(place.thread_id, place.ns, f"{question.key}:")
-        if not waiting:
-            return False, None
-        note = min(waiting)
-        raw = self.codec.unseal(place.thread_id, waiting[note])
-        self.records[question.path] = question
-        self.answers[question.id] = raw
-        facts: list[R.Record] = [question] if new else []
-        facts.append(R.Answer(question.id, raw, time.time()))
-        rows = [(self.at or "", next(self.numbers), self.codec.seal(place.thread_id, R.pack(one))) for one in facts]
-        self.dirty = True
-        self.write(Batch(records=[*self.take_backlog(), *rows], notes=((note, None),)))
+        with self.events:  # an event is taken once
+            waiting = self.journal.notes(place.thread_id, place.ns, event_notes(question.key or ""))
+            if not waiting:
+                return False, None
+            note = min(waiting)
+            raw = self.codec.unseal(place.thread_id, waiting[note])
+            facts: list[R.Record] = [question] if new else []
+            facts.append(R.Answer(question.id, raw, time.time()))
+            seal = self.codec.seal
+            rows = [(self.at or "", next(self.numbers), seal(place.thread_id, R.pack(one))) for one in facts]
+            self.dirty = True
+            self._commit(rows, notes=((note, None),))
+            self.records[question.path] = question
+            self.answers[question.id] = raw
         return True, self.codec.decode(raw)
 
     def join(self, sink: Sink, namespace: tuple[str, ...]) -> None:
@@ -262,11 +267,11 @@ class Root:
                 self.flushing = True
                 pool.submit(Call(self._flush_soon))
 
-    def _commit(self, rows: Sequence[tuple[str, int, bytes]]) -> None:
+    def _commit(self, rows: Sequence[tuple[str, int, bytes]], notes: Sequence[tuple[str, bytes | None]] = ()) -> None:
         if self.backlog:
             rows = [*self.take_backlog(), *rows]
         try:
-            self.write(Batch(records=rows))
+            self.write(Batch(records=rows, notes=notes))
         except Fenced:
             self.stop = Cancelled()
             raise self.stop from None

@@ -15,6 +15,7 @@ from clew.pregel._config import thread_of
 from clew.pregel._flow import Flow
 from clew.pregel._frame import Frame
 from clew.pregel._root import Root
+from clew.pregel._thread import event_notes
 from clew.types import MISSING
 
 if TYPE_CHECKING:
@@ -47,7 +48,8 @@ async def attempt(workflow: Pregel, input: Any, config: Any, options: Options, *
         if place is None:
             break
         sent = await root.io.notes(place.thread_id, place.ns, "event:")
-        if not any(note.startswith(f"{one.key}:") for note in sent for one in outcome.interrupts):
+        begins = tuple(event_notes(one.key or "") for one in outcome.interrupts)
+        if not any(note.startswith(begins) for note in sent):
             break
         outcome = await _attempt(workflow, None, config, options, awaited=awaited)
     return outcome

@@ -21,6 +21,12 @@ WASTE = 2  # a chain may hold this many times the bytes of its value; one that o
 LENGTH = 5000  # deltas after which a chain begins anew, so that reading one stays quick
 
 
+def event_notes(key: str) -> str:
+    """Return how the notes of an event begin. key: of the question that waits for it, "event:<name>"."""
+    name = key.removeprefix("event:")
+    return f"event:{len(name)}:{name}:"
+
+
 def goes_on(ref: tuple[int, int, bool], held: int, size: int) -> bool:
     """Say whether a chain takes another delta, or the value begins a new one.
 

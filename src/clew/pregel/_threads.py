@@ -15,7 +15,7 @@ from clew.errors import Cancelled, EmptyInputError, ThreadBusyError
 from clew.pregel import _lease
 from clew.pregel._config import thread_of
 from clew.pregel._state import awaiting, blocking
-from clew.pregel._thread import Known, Values, body_of
+from clew.pregel._thread import Known, Values, body_of, event_notes
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -78,6 +78,10 @@ async def fork(
     workflow: Pregel, reader: Reader, config: Any, before: int | None, results: dict[int, Any], *, what_if: bool
 ) -> Any:
     """Make a thread that stands inside a run of this one; returns its config."""
+    if not workflow.is_task:
+        raise TypeError(
+            "fork(before=) is for workflows of functions; a graph forks when it is invoked with an older config"
+        )
     thread_id, ns = thread_of(config)
     io, codec = reader.io, reader.codec
     place = await io.load(thread_id, ns, get_checkpoint_id(config))
@@ -153,7 +157,7 @@ async def send(
     """Keep an event for a thread, and wake the run that waits for it."""
     thread_id, ns = thread_of(config)
     raw = reader.codec.seal(thread_id, reader.codec.encode(value))
-    await reader.io.commit(Place(thread_id, ns), Batch(notes=((f"event:{event}:{sortable_id()}", raw),)))
+    await reader.io.commit(Place(thread_id, ns), Batch(notes=((f"{event_notes(event)}{sortable_id()}", raw),)))
     place = await reader.io.load(thread_id, ns)
     if place is None or place.head is None:
         return None

@@ -322,3 +322,30 @@ def test_threads_do_not_hold_up_each_other(saver: Any) -> None:
 
     done, errors = at_once(6, lambda i: flow.invoke(i, {"configurable": {"thread_id": str(i)}}))
     assert errors == [] and done == list(range(6))
+
+
+def test_an_event_reaches_only_those_who_wait_for_just_it_and_only_once(saver: Any) -> None:
+    @task
+    def wait(name: str) -> Any:
+        return wait_for(name)
+
+    @entrypoint(checkpointer=saver)
+    def flow(_: int) -> Any:
+        return [future.result() for future in [wait("paid"), wait("paid")]]
+
+    flow.invoke(0, CONFIG)
+    flow.send(CONFIG, "paid:late", "other")
+    flow.send(CONFIG, "paid", 1)
+    assert len(flow.get_state(CONFIG).interrupts) == 1
+    assert sorted(flow.send(CONFIG, "paid", 2)) == [1, 2]
+
+
+def test_writes_by_the_documented_interface_do_not_disturb_a_run(saver: Any) -> None:
+    @entrypoint(checkpointer=saver)
+    def flow(_: int) -> Any:
+        return interrupt("?")
+
+    flow.invoke(0, CONFIG)
+    saver.put_writes(flow.get_state(CONFIG).config, [("channel", 5)], "somebody")
+    assert ("somebody", "channel", 5) in saver.get_tuple(CONFIG).pending_writes
+    assert flow.invoke(Command(resume="yes"), CONFIG) == "yes"
