@@ -56,6 +56,8 @@ def classes() -> Iterator[tuple[str, type]]:
 
 def signature(value: Any) -> str:
     """The parameters without annotations, defaults that name an address or a path made plain."""
+    if isinstance(value, type) and hasattr(value, "model_rebuild"):
+        value.model_rebuild()  # deferred until first used: without it the list depends on what ran before
     try:
         found = inspect.signature(value)
     except (ValueError, TypeError):
