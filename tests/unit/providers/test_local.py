@@ -137,10 +137,12 @@ def test_a_dead_engine_is_an_error_and_the_next_call_starts_another(model: ChatL
     assert model.invoke("hi", max_tokens=3).text and model.start().url != url
     stream = ChatLocal(max_retries=0).stream("Count to one thousand.", max_tokens=2000)
     next(stream)
-    model.start()._process.kill()
+    server = model.start()
+    server._process.kill()
     with pytest.raises(errors.ModelConnectionError) as caught:
         list(stream)
     assert caught.value.partial is not None
+    server._process.wait()
 
 
 @runs
