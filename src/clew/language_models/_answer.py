@@ -10,6 +10,7 @@ import threading
 from typing import TYPE_CHECKING, Any
 
 from clew._drive import drive
+from clew.caches._base import takes_compact_prompts
 from clew.caches._flight import Abandoned
 from clew.callbacks._usage import ABANDONED
 from clew.errors import ModelRateLimitError
@@ -170,10 +171,11 @@ async def _answer(turn: Turn, face: Face) -> ChatResult:
 async def _lead(turn: Turn, face: Face, cache: BaseCache, key: tuple[str, str], flight: Flight) -> ChatResult:
     try:
         row = readable(await face.lookup(cache, key))
+        if row is not None and takes_compact_prompts(cache):
+            return turn.finish(hit(row, is_ours=True))  # a copy already; who waits looks it up for himself
         if row is not None:
-            result = hit(row)
             flight.land(row)
-            return turn.finish(result)
+            return turn.finish(hit(row))
         result = await _fresh(turn, face)
         kept = copies(result)
         flight.land(kept)

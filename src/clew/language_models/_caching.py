@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Generator, Sequence
 
 _id: Any = attrgetter("id")
-_encode = msgspec.json.Encoder(enc_hook=lambda value: repr(canonical(value))).encode
+_encode = msgspec.msgpack.Encoder(enc_hook=lambda value: repr(canonical(value))).encode
 _copy: Any = cast("Any", BaseMessage).__copy__
 
 
@@ -66,7 +66,7 @@ def _hashed(messages: Sequence[BaseMessage]) -> str:
 
     has_ids = any(map(_id, messages))
     text = _encode([_bare(message) for message in messages] if has_ids else messages)
-    if not has_ids and b'"usage_metadata":' in text:
+    if not has_ids and b"usage_metadata" in text:
         text = _encode([_bare(message) for message in messages])
     return sha256(text).hexdigest()
 
@@ -105,13 +105,16 @@ def _warn(row: Any) -> None:
     logging.getLogger("clew.caches").warning("an unreadable cache row counts as a miss: %s", type(row).__name__)
 
 
-def hit(generations: list[ChatGeneration]) -> ChatResult:
-    """Return a cached answer as a result of its own, its usage marked as free."""
-    return ChatResult(generations=[_free(generation) for generation in generations])
+def hit(generations: list[ChatGeneration], *, is_ours: bool = False) -> ChatResult:
+    """Return a cached answer as a result of its own, its usage marked as free.
+
+    is_ours: nobody else holds these generations, so they need not be copied.
+    """
+    return ChatResult(generations=[_free(generation, is_ours) for generation in generations])
 
 
-def _free(generation: ChatGeneration) -> ChatGeneration:
-    message = generation.message.model_copy(deep=True)
+def _free(generation: ChatGeneration, is_ours: bool) -> ChatGeneration:
+    message = generation.message if is_ours else generation.message.model_copy(deep=True)
     if message.id is not None and message.id.startswith(LC_ID_PREFIX):
         message.id = None  # that of another run: two equal ids in one conversation would replace each other
     usage = getattr(message, "usage_metadata", None)
