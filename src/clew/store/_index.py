@@ -48,14 +48,15 @@ class Index:
         """Return one packed vector per text; a blocking embedder runs in a worker thread."""
         if not texts:
             return []
-        documents = getattr(self._embed, "aembed_documents", None)
-        call = documents or self._embed
-        if documents is None and not inspect.iscoroutinefunction(call):
-            from clew._pool import run_in_executor
+        call = getattr(self._embed, "aembed_documents", None)
+        if call is None:
+            call = getattr(self._embed, "embed_documents", self._embed)
+            if not inspect.iscoroutinefunction(call):
+                from clew._pool import run_in_executor
 
-            result = await run_in_executor(None, call, list(texts))
-        else:
-            result = call(list(texts))
+                result = await run_in_executor(None, call, list(texts))
+                return self._pack(await result if inspect.isawaitable(result) else result, texts)
+        result = call(list(texts))
         return self._pack(await result if inspect.isawaitable(result) else result, texts)
 
     def _pack(self, vectors: Any, texts: Sequence[str]) -> list[bytes]:
