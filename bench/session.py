@@ -22,9 +22,9 @@ from typing import Any
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent / "tests"))
 
-STORES = ("sqlite", "file", "postgres", "redis", "dynamodb", "firestore", "mysql", "cosmos")
+STORES = ("sqlite", "file", "postgres", "redis", "mongodb", "dynamodb", "firestore", "mysql", "cosmos")
 PROCESSES, THREADS = 4, 50
-TURNS = {"cosmos": 1, "dynamodb": 2, "firestore": 4}
+TURNS = {"cosmos": 1, "dynamodb": 2, "mongodb": 2, "firestore": 4}
 """Turns per thread; fewer where a stand-in is slow."""
 
 
@@ -42,6 +42,8 @@ def open_history(store: str, place: str) -> Any:
         return histories.PostgresChatMessageHistory("shared", connection_string=place)
     if store == "redis":
         return histories.RedisChatMessageHistory("shared", url=place)
+    if store == "mongodb":
+        return histories.MongoDBChatMessageHistory(place, "shared")
     if store == "dynamodb":
         return histories.DynamoDBChatMessageHistory("bench", "shared", endpoint_url=place)
     if store == "firestore":
@@ -95,6 +97,8 @@ def place_of(store: str) -> Iterator[str]:
             yield enter(servers.database(enter(servers.postgres())))
         elif store == "redis":
             yield enter(servers.valkey())
+        elif store == "mongodb":
+            yield enter(servers.mongo())
         elif store == "mysql":
             yield enter(servers.mariadb())
         elif store == "dynamodb":

@@ -256,6 +256,16 @@ def moto() -> Iterator[str]:
         yield f"http://127.0.0.1:{port}"
 
 
+@contextlib.contextmanager
+def mongo() -> Iterator[str]:
+    """MongoDB's wire protocol over mongomock, for the official drivers; yields its URL."""
+    need("mongomock", "pip install mongomock pymongo")
+    need("pymongo", "pip install mongomock pymongo")
+    port = free_port()
+    with server([sys.executable, HERE / "mongo_wire.py", str(port)], lambda: listening(port)):
+        yield f"mongodb://127.0.0.1:{port}"
+
+
 def _node() -> str:
     """A Node to run: the machine's, else the one that a wheel brings."""
     if exe := shutil.which("node"):
@@ -372,6 +382,7 @@ def _environment(stack: contextlib.ExitStack) -> dict[str, str]:
         "CLEW_TEST_POSTGRES_URL": pg,
         "CLEW_TEST_REDIS_URL": lambda: enter(valkey()),
         "CLEW_TEST_DYNAMODB_URL": lambda: enter(moto()),
+        "CLEW_TEST_MONGODB_URL": lambda: enter(mongo()),
         "CLEW_TEST_FIRESTORE_URL": lambda: f"http://{enter(firestore())}",
         "CLEW_TEST_COSMOSDB_URL": lambda: enter(cosmos()),
         "CLEW_TEST_MYSQL_URL": lambda: enter(mariadb()),

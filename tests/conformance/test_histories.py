@@ -159,20 +159,16 @@ class TestDynamo(HistoryConformance):
 
 
 class TestMongo(HistoryConformance):
-    """A stand-in unless CLEW_TEST_MONGODB_URL names a server: it shows the documents, not the server's concurrency."""
+    """The official drivers over a stand-in's documents, or the server that CLEW_TEST_MONGODB_URL names."""
 
     many = 200
 
     @pytest.fixture
-    def open(self) -> Any:
+    def open(self, mongo_url: str) -> Any:
         from clew.chat_message_histories import MongoDBChatMessageHistory
 
         collection = unique("chat")
-        if url := os.environ.get("CLEW_TEST_MONGODB_URL"):
-            return lambda session_id: MongoDBChatMessageHistory(url, session_id, collection_name=collection)
-        mongomock = pytest.importorskip("mongomock", reason="needs: pip install mongomock pymongo")
-        client = mongomock.MongoClient()
-        return lambda session_id: MongoDBChatMessageHistory(None, session_id, collection_name=collection, client=client)
+        return lambda session_id: MongoDBChatMessageHistory(mongo_url, session_id, collection_name=collection)
 
 
 class TestFirestore(HistoryConformance):

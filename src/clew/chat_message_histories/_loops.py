@@ -8,12 +8,11 @@ from __future__ import annotations
 
 import inspect
 from typing import TYPE_CHECKING, Any
-from weakref import WeakKeyDictionary
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Callable, Hashable
 
-_kept: WeakKeyDictionary[Any, dict[Hashable, tuple[Any, Any]]] = WeakKeyDictionary()
+_kept: dict[Any, dict[Hashable, tuple[Any, Any]]] = {}  # by loop; a client holds its loop, so weak keys would not help
 
 
 async def loop_client(key: Hashable, make: Callable[[], Any], close: Callable[[Any], Any]) -> Any:
@@ -23,22 +22,28 @@ async def loop_client(key: Hashable, make: Callable[[], Any], close: Callable[[A
     """
     import asyncio
 
-    clients = _kept.setdefault(asyncio.get_running_loop(), {})
+    loop = asyncio.get_running_loop()
+    clients = _kept.get(loop)
+    if clients is None:
+        for gone in [other for other in _kept if other.is_closed()]:  # closed without its generators' end
+            _kept.pop(gone, None)
+        clients = _kept.setdefault(loop, {})
     found = clients.get(key)
     if found is None:
-        keeper = _keep(make, close)
+        keeper = _keep(make, close, loop)
         client = await anext(keeper)
         found = clients.setdefault(key, (client, keeper))
     return found[0]
 
 
-async def _keep(make: Callable[[], Any], close: Callable[[Any], Any]) -> AsyncGenerator[Any, None]:
+async def _keep(make: Callable[[], Any], close: Callable[[Any], Any], loop: Any) -> AsyncGenerator[Any, None]:
     client = make()
     if inspect.isawaitable(client):
         client = await client
     try:
         yield client
     finally:
+        _kept.pop(loop, None)
         closed = close(client)
         if inspect.isawaitable(closed):
             await closed

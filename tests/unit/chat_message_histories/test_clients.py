@@ -9,9 +9,10 @@ from typing import Any
 
 import pytest
 
-from clew.chat_message_histories import SQLChatMessageHistory, _shared
+from clew.chat_message_histories import MongoDBChatMessageHistory, SQLChatMessageHistory, _shared
 from clew.chat_message_histories._loops import loop_client
 from clew.chat_message_histories._shared import shared
+from clew.messages import AIMessage, HumanMessage
 
 
 class Client:
@@ -64,10 +65,24 @@ def test_a_program_that_ends_closes_what_it_opened(tmp_path: Any) -> None:
     code = """
 import sys
 from clew.chat_message_histories._shared import shared
+from clew.messages import AIMessage, HumanMessage
 shared("x", lambda: 1, lambda client: print("closed", client))
 """
     found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert found.stdout == "closed 1\n"
+
+
+def test_a_client_of_the_callers_serves_both_faces(call: Any) -> None:
+    mongomock = pytest.importorskip("mongomock", reason="needs: pip install mongomock pymongo")
+    client = mongomock.MongoClient()
+    history = MongoDBChatMessageHistory(None, "s", client=client)
+    call(history, "add_messages", [HumanMessage(content="q"), AIMessage(content="a")])
+    assert [m.content for m in call(history, "get_messages")] == ["q", "a"]
+    assert client["chat_history"]["message_store"].count_documents({"SessionId": "s"}) == 2
+    call(history, "clear")
+    assert call(history, "get_last_messages", 1) == []
+    with pytest.raises(ValueError, match="client"):
+        MongoDBChatMessageHistory(None, "s")
 
 
 def test_handles_of_one_file_share_a_pool_and_memory_is_ones_own(tmp_path: Any) -> None:
