@@ -72,7 +72,7 @@ class WireChatModel(BaseChatModel):
     """
 
     provider: ClassVar[str] = ""
-    """The name in errors and metadata."""
+    """The wire's name."""
 
     model_config = ConfigDict(
         populate_by_name=True, arbitrary_types_allowed=True, protected_namespaces=(), defer_build=True
@@ -110,6 +110,11 @@ class WireChatModel(BaseChatModel):
     def model_name(self) -> str:
         """The model's name, as `model`."""
         return self.model
+
+    @property
+    def _who(self) -> str:
+        """The name in this model's errors and metadata."""
+        return self.provider
 
     @property
     def _llm_type(self) -> str:
@@ -278,14 +283,14 @@ class WireChatModel(BaseChatModel):
             self._raise(error)
 
     def _raise(self, error: Exception) -> NoReturn:
-        found = wrap(error, self.provider)
+        found = wrap(error, self._who)
         if found is None or found is error:
             raise error
         raise found from error
 
     def _broken(self, error: Exception, into: StreamState) -> None:
         """Raise the error of a stream with what had come; an answer that was complete before it counts as whole."""
-        found = wrap(error, self.provider)
+        found = wrap(error, self._who)
         if found is None:
             raise error
         if into.finished and isinstance(found, ConnectionError):
@@ -297,7 +302,7 @@ class WireChatModel(BaseChatModel):
 
     def _closing(self, into: StreamState) -> AIMessageChunk:
         if not into.finished:
-            error = cut(self.provider)
+            error = cut(self._who)
             error.partial = _sum(into.seen)
             raise error
         return self._finish(into)

@@ -67,8 +67,8 @@ class ChatOpenAI(StainlessChatModel):
         return SERVICES[self.service]
 
     @property
-    def _name(self) -> str:
-        return self.service if self.service != "openai" else "openai"
+    def _who(self) -> str:
+        return self.service
 
     def _quirks(self) -> chat.Quirks:
         row = self._row
@@ -108,16 +108,16 @@ class ChatOpenAI(StainlessChatModel):
         return chat.encode(messages, options, quirks)
 
     def _decode(self, body: JSON) -> list[AIMessage]:
-        return (responses if self.use_responses_api else chat).decode(body, self._name)
+        return (responses if self.use_responses_api else chat).decode(body, self._who)
 
     def _decode_event(self, event: JSON, into: StreamState) -> AIMessageChunk | None:
         if event is DONE:
             into.finished = True
             return None
-        return (responses if self.use_responses_api else chat).decode_event(event, into, self._name)
+        return (responses if self.use_responses_api else chat).decode_event(event, into, self._who)
 
     def _finish(self, into: StreamState) -> AIMessageChunk:
-        return (responses if self.use_responses_api else chat).finish(into, self._name)
+        return (responses if self.use_responses_api else chat).finish(into, self._who)
 
     # -- the SDK
 

@@ -113,3 +113,12 @@ def test_arguments_that_are_no_field_are_sent_and_not_dropped() -> None:
         model.invoke("x")
     assert (server.requests[0].body["verbosity"], server.requests[0].body["user"]) == ("low", "u")
     assert model.tags == ["t"] and "tags" not in server.requests[0].body
+
+
+def test_errors_name_the_service() -> None:
+    with (
+        Canned([Reply(b'{"error": {"message": "busy"}}', 429)]) as server,
+        pytest.raises(errors.ModelRateLimitError) as caught,
+    ):
+        ChatOpenAI(service="groq", base_url=server.url, api_key="k", max_retries=0).invoke("x")
+    assert caught.value.provider == "groq" and str(caught.value).startswith("groq: busy")
