@@ -27,6 +27,7 @@ _MIN, _MAX = -(2**63), 2**64 - 1
 _NESTED, _DONE = True, False
 _to_bytes = Encoder().encode
 _messages: set[Any] = set()  # clew's own classes of messages, once one was met
+_wire: list[Any] = []  # and how they are taken apart
 
 
 class Refused(Exception):
@@ -169,11 +170,10 @@ class _Walk:
 
     def _message(self, message: Any) -> tuple[int, Any, bool]:
         """Take a message of clew's own apart: in C when it holds nothing that msgpack lacks."""
-        from clew.messages import _wire
-
-        if self.atoms is _ATOMS and _wire.is_plain(message):
-            return T.MESSAGE, _wire.encode_message(message), _DONE
-        return T.MESSAGE_FIELDS, _wire.to_fields(message), _NESTED
+        is_plain, encode_message, to_fields = _wire
+        if self.atoms is _ATOMS and is_plain(message):
+            return T.MESSAGE, encode_message(message), _DONE
+        return T.MESSAGE_FIELDS, to_fields(message), _NESTED
 
     def _fits(self, value: Any) -> bool:
         """Whether a value can be kept; for the parts of an exception that may be left out."""
@@ -186,8 +186,10 @@ class _Walk:
 
 def _load_messages() -> set[Any]:
     """Return clew's own classes of messages; called once one of them is met."""
+    from clew.messages import _wire as wire
     from clew.messages.base import REGISTRY
 
+    _wire[:] = [wire.is_plain, wire.encode_message, wire.to_fields]
     _messages.update(REGISTRY.values())
     return _messages
 

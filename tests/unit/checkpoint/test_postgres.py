@@ -293,3 +293,44 @@ def test_a_group_is_one_transaction_in_one_round_trip(wire: Wire) -> None:
         with pytest.raises(StorageError, match="null"):
             saver.journal._write(bad)
         assert {saver.journal.load(f"t{n}", "").latest for n in range(8)} == {"c1"}
+
+
+def test_case_122_blocking_calls_of_the_awaited_saver_inside_the_loop_are_refused(pg_url: str) -> None:
+    async def main() -> None:
+        async with AsyncPostgresSaver.from_conn_string(pg_url) as saver:
+            await saver.setup()
+            place: Any = {"configurable": {"thread_id": "t", "checkpoint_ns": "", "checkpoint_id": "1"}}
+            for call in (
+                lambda: saver.get_tuple(place),
+                lambda: list(saver.list(place)),
+                lambda: saver.put(place, {"id": "2", "channel_values": {}}, {"source": "loop", "step": 0}, {}),
+                lambda: saver.put_writes(place, [("a", 1)], "task"),
+                lambda: saver.delete_thread("t"),
+            ):
+                with pytest.raises(RuntimeError, match="running event loop"):
+                    call()
+
+    asyncio.run(main())
+
+
+def test_case_116_rows_grow_with_what_is_new(pg_url: str) -> None:
+    with PostgresSaver.from_conn_string(pg_url) as saver:
+        saver.setup()
+
+        @entrypoint(checkpointer=saver)
+        def chat(line: str, *, previous: Any = None) -> list[str]:
+            return [*(previous or []), line]
+
+        def stored() -> int:
+            tables = ["clew_checkpoints", "clew_records", "clew_values"]
+            sql = " UNION ALL ".join(f"SELECT length(body) AS n FROM {one}" for one in tables)
+            return saver.journal.pool.fetch("measuring", f"SELECT sum(n)::int FROM ({sql}) t")[0][0]
+
+        line, sizes = os.urandom(500).hex(), [0]
+        for turn in range(40):
+            chat.invoke(f"{turn:03}{line}", config("t"))
+            if turn % 10 == 9:
+                sizes.append(stored())
+        assert sizes[-1] <= 3 * 40 * len(line)
+        assert sizes[4] - sizes[3] <= 1.5 * (sizes[2] - sizes[1])
+        assert len(chat.get_state(config("t")).values) == 40
