@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import threading
 from collections import deque
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -23,16 +23,20 @@ class Slots:
             raise ValueError(f"max_concurrency is a positive number, not {free}")
         self._free = free
         self._lock = threading.Lock()
-        self._waiting: deque[Callable[[], None]] = deque()
+        self._waiting: deque[Callable[[], Any]] = deque()
 
-    def enter(self, then: Callable[[], None]) -> None:
-        """Call `then` as soon as there is a slot for it: now, or from the thread that gives one back."""
+    def enter(self, then: Callable[[], Any]) -> None:
+        """Call `then` as soon as there is a slot for it: now, or from the thread that gives one back.
+
+        It returns False when it needs none any more; the slot goes on to the next.
+        """
         with self._lock:
             if self._free == 0:
                 self._waiting.append(then)
                 return
             self._free -= 1
-        then()
+        if then() is False:
+            self.leave()
 
     def wait(self) -> None:
         """Take a slot, blocking until there is one."""
@@ -43,9 +47,11 @@ class Slots:
 
     def leave(self) -> None:
         """Give a slot back."""
-        with self._lock:
-            if not self._waiting:
-                self._free += 1
+        while True:
+            with self._lock:
+                if not self._waiting:
+                    self._free += 1
+                    return
+                then = self._waiting.popleft()
+            if then() is not False:
                 return
-            then = self._waiting.popleft()
-        then()

@@ -340,13 +340,13 @@ class Root:
         else:
             self.slots.enter(lambda: self._granted(future))
 
-    def _granted(self, future: TaskFuture) -> None:
-        if future.waiting or not hasattr(future, "_open"):  # its caller runs it on a slot of its own, or it is over
-            assert self.slots is not None
-            self.slots.leave()
-        else:
-            future.slot = True
-            pool.submit(future)
+    def _granted(self, future: TaskFuture) -> bool:
+        """Let a task go on to the pool; False when its caller runs it on a slot of its own, or it is over."""
+        if future.waiting or not hasattr(future, "_open"):
+            return False
+        future.slot = True
+        pool.submit(future)
+        return True
 
     def may_run_here(self, future: TaskFuture) -> bool:
         """Say whether the caller may run the task itself, now, instead of waiting for a worker."""
