@@ -24,6 +24,8 @@ GREETING = {
     "readOnly": False, "ok": 1.0,
 }  # fmt: skip
 client, turn = mongomock.MongoClient(), threading.Lock()
+partly_unique: dict[str, list[tuple[list[str], list[str]]]] = {}
+"""Unique indexes over the documents that have some fields, by collection: (keys, those fields)."""
 
 
 def run(command: dict[str, Any]) -> dict[str, Any]:
@@ -45,7 +47,11 @@ def run(command: dict[str, Any]) -> dict[str, Any]:
         return cursor(list(rows.aggregate(command["pipeline"])), command)
     if name == "createIndexes":
         for index in command["indexes"]:
-            rows.create_index(list(index["key"].items()), unique=index.get("unique", False), name=index["name"])
+            partial = index.get("partialFilterExpression")
+            if partial and index.get("unique"):  # the stand-in would apply it to all documents
+                partly_unique.setdefault(rows.full_name, []).append((list(index["key"]), list(partial)))
+            else:
+                rows.create_index(list(index["key"].items()), name=index["name"], unique=index.get("unique", False))
         return {"ok": 1.0}
     if name == "update":
         done = [(rows.update_many if u.get("multi") else rows.update_one)(u["q"], u["u"]) for u in command["updates"]]
@@ -60,6 +66,9 @@ def insert(rows: Any, documents: list[dict[str, Any]]) -> dict[str, Any]:
     """Insert in order, up to the first that is refused."""
     for place, document in enumerate(documents):
         try:
+            for key, needed in partly_unique.get(rows.full_name, []):
+                if all(name in document for name in needed) and rows.find_one({n: document.get(n) for n in key}):
+                    raise pymongo.errors.DuplicateKeyError(f"E11000 duplicate key: {key}")
             rows.insert_one(document)
         except pymongo.errors.DuplicateKeyError as error:
             return {"n": place, "writeErrors": [{"index": place, "code": 11000, "errmsg": str(error)}], "ok": 1.0}
@@ -98,7 +107,10 @@ class Connection(socketserver.BaseRequestHandler):
             size, request, _, opcode = struct.unpack("<4i", header)
             command = read_command(opcode, self.exactly(size - 16))
             with turn:
-                answer = bson.encode(run(command))
+                try:
+                    answer = bson.encode(run(command))
+                except Exception as error:
+                    answer = bson.encode({"ok": 0.0, "code": 8, "errmsg": repr(error)})
             if opcode == OP_QUERY:
                 body, code = struct.pack("<iqii", 8, 0, 0, 1) + answer, OP_REPLY
             else:

@@ -310,6 +310,41 @@ def test_a_table_that_others_filled_is_read_and_written_on(tmp_path: pathlib.Pat
         assert texts(history.messages) == ["old", "q1", "a1"]
 
 
+def test_lists_and_documents_that_others_filled_are_read_and_written_on(
+    redis_url: str, mongo_url: str, aws: dict[str, str]
+) -> None:
+    import boto3
+    import pymongo
+    import redis
+
+    from clew.chat_message_histories import DynamoDBChatMessageHistory, MongoDBChatMessageHistory
+
+    old = [{"type": t, "data": {"content": c, "type": t, "example": False}} for t, c in (("human", "q0"), ("ai", "a0"))]
+    with contextlib.closing(redis.Redis.from_url(redis_url)) as client:
+        for item in old:
+            client.lpush("message_store:s", json.dumps(item))
+    with contextlib.closing(pymongo.MongoClient(mongo_url)) as mongo:
+        rows = mongo["chat_history"]["others"]
+        for item in old:
+            rows.insert_one({"SessionId": "s", "History": json.dumps(item)})
+    session = boto3.Session(aws_access_key_id="x", aws_secret_access_key="x", region_name="us-east-1")
+    table = session.resource("dynamodb", endpoint_url=aws["endpoint_url"]).create_table(
+        TableName="others", BillingMode="PAY_PER_REQUEST",
+        AttributeDefinitions=[{"AttributeName": "SessionId", "AttributeType": "S"}],
+        KeySchema=[{"AttributeName": "SessionId", "KeyType": "HASH"}],
+    )  # fmt: skip
+    table.put_item(Item={"SessionId": "s", "History": old})
+    for history in (
+        RedisChatMessageHistory("s", url=redis_url),
+        MongoDBChatMessageHistory(mongo_url, "s", collection_name="others"),
+        DynamoDBChatMessageHistory("others", "s", endpoint_url=aws["endpoint_url"], boto3_session=session),
+    ):
+        assert texts(history.messages) == ["q0", "a0"], history
+        history.add_messages(turn(1))
+        assert texts(history.messages) == ["q0", "a0", "q1", "a1"], history
+        assert texts(history.get_last_messages(3)) == ["a0", "q1", "a1"], history
+
+
 # the cost of a turn
 
 
