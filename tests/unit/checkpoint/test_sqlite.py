@@ -183,3 +183,30 @@ def test_parallel_results_share_transactions(tmp_path: Path) -> None:
         assert sum(groups) == 20 and len(groups) < 20
         assert len(journal.records("t", "", "c")) == 20
         J.live.discard(owner)
+
+
+def test_row_numbers_of_a_write_that_failed_are_not_used_again(tmp_path: Path) -> None:
+    from clew.checkpoint import _journal as J
+
+    with SqliteSaver.from_conn_string(tmp_path / "state.sqlite") as saver:
+        journal = saver.journal
+        mine, other = J.new_owner(), J.new_owner()
+        J.live.update((mine, other))
+        place = journal.acquire("mine", "", mine, 30.0)
+        journal.commit(place, J.Batch(checkpoint=J.Row("first", None, b"1")))
+        pages = saver.conn.execute("PRAGMA page_count").fetchone()[0]
+        saver.conn.execute(f"PRAGMA max_page_count={pages}")
+        with pytest.raises(StorageError, match="full"):
+            journal.commit(
+                place, J.Batch(checkpoint=J.Row("lost", "first", b"x" * 100_000), records=(("lost", 0, b"r"),))
+            )
+        saver.conn.execute("PRAGMA max_page_count=1000000")
+        theirs = journal.acquire("theirs", "", other, 30.0)
+        journal.commit(theirs, J.Batch(checkpoint=J.Row("c", None, b"2"), records=(("c", 0, b"theirs"),)))
+        bad, good = J.Job(place, J.Batch(records=(("lost", 1, b"mine"),))), J.Job(theirs, J.Batch())
+        journal._write([good, bad])
+        assert isinstance(bad.error, StorageError) and good.error is None
+        journal.commit(place, J.Batch(records=(("first", 2, b"mine"),)))
+        assert journal.records("theirs", "", "c") == [b"theirs"]
+        assert journal.records("mine", "", "first") == [b"mine"]
+        J.live.difference_update((mine, other))

@@ -193,9 +193,29 @@ class SqliteJournal:
                 connection.execute("COMMIT")
             except BaseException:
                 _sqlite.rollback(connection)
+                self._forget(jobs)
                 raise
         except sqlite3.Error as error:
             raise _sqlite.wrap(error, self.path) from error
+        except StorageError:
+            if len(jobs) == 1:
+                raise
+            for job in jobs:  # one of them asks for what can't be: the others are no part of that
+                try:
+                    self._write([job])
+                except StorageError as error:
+                    job.error = error
+
+    @staticmethod
+    def _forget(jobs: list[Job]) -> None:
+        """Drop the row numbers that a transaction gave which was rolled back: others will get them."""
+        for job in jobs:
+            key: _Key | None = job.place.key
+            if job.place.token == 0:
+                job.place.key = None
+            elif key is not None:
+                key.checkpoints.clear()
+                key.next.clear()
 
     def _append(self, connection: sqlite3.Connection, job: Job) -> bool:
         """Write the commonest batch, one record under a known token, in one statement; False when it is another."""
