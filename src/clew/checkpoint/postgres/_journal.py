@@ -70,6 +70,19 @@ class PostgresJournal:
         self._group.commit(place, batch)
 
     def _write(self, jobs: list[Job]) -> None:
+        """Write commits together; one that the server refuses fails alone, the others are written without it."""
+        try:
+            self._write_group(jobs)
+        except StorageError as error:
+            if len(jobs) == 1 or not S.is_about_data(error):
+                raise
+            for job in jobs:
+                try:
+                    self._write_group([job])
+                except StorageError as alone:
+                    job.error = alone
+
+    def _write_group(self, jobs: list[Job]) -> None:
         calls = S.plan(jobs)
         if len(calls) == 1 and calls[0].raw is not None:
             raw = calls[0].raw
@@ -194,6 +207,19 @@ class AsyncPostgresJournal:
             queue.writer = None
 
     async def _write(self, jobs: list[Job]) -> None:
+        """Write commits together; one that the server refuses fails alone, the others are written without it."""
+        try:
+            await self._write_group(jobs)
+        except StorageError as error:
+            if len(jobs) == 1 or not S.is_about_data(error):
+                raise
+            for job in jobs:
+                try:
+                    await self._write_group([job])
+                except StorageError as alone:
+                    job.error = alone
+
+    async def _write_group(self, jobs: list[Job]) -> None:
         calls = S.plan(jobs)
         if len(calls) == 1 and calls[0].raw is not None:
             raw = calls[0].raw

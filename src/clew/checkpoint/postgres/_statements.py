@@ -140,6 +140,12 @@ def _everything(place: Place, batch: Batch) -> tuple[Any, ...]:
     )  # fmt: skip
 
 
+def is_about_data(error: BaseException) -> bool:
+    """Whether the server refused what it was given, rather than failed: the rest of a group can still be written."""
+    kinds = {cls.__name__ for cls in type(error.__cause__).__mro__}
+    return not kinds.isdisjoint({"DataError", "IntegrityError", "ProgramLimitExceeded", "OutOfMemory"})
+
+
 def settle(call: Call, place_id: int) -> None:
     """Tell the jobs of a statement how it ended. place_id: what the function returned, 0 when fenced."""
     for job in call.jobs:
