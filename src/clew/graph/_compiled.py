@@ -151,6 +151,18 @@ class CompiledStateGraph(Pregel):
             for mode in ("updates", "values"):
                 sink.emit(mode, {"__interrupt__": tuple(error.interrupts)}, flow.frame.namespace)
 
+    async def hold(self, flow: Flow, start: Start) -> None:
+        """Write the position that a run with durability "exit" has reached."""
+        steps: Steps | None = flow.options.get("steps")
+        if steps is not None:
+            await steps.hold()
+
+    async def result_at(self, values: Values, body: R.Body) -> Any:
+        """Return the output that a run ended with."""
+        from clew.graph import _snapshots
+
+        return self.visible(await _snapshots.channels_of(self, values, body), {})
+
     def is_open(self, body: R.Body) -> bool:
         """Say whether there is an input to take or a node to run."""
         return INPUT in body.values or has_next(body.private)

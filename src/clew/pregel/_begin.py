@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from clew._ids import sortable_id
 from clew.checkpoint import _records as R
-from clew.checkpoint._journal import RUNNING, Batch, Busy, Place, Row, live, new_owner
+from clew.checkpoint._journal import RUNNING, Batch, Busy, Fenced, Place, Row, live, new_owner
 from clew.checkpoint._views import records_of
 from clew.errors import (
     Cancelled,
@@ -45,27 +45,13 @@ class Finished(Exception):
         self.value = value
 
 
-class Deferred:
-    """A checkpoint of durability "exit", written when the run ends. drops: what it stands for."""
-
-    __slots__ = ("body", "changed", "drops", "id", "parent", "values")
-
-    def __init__(self, id: str, parent: str | None, drops: list[str]) -> None:
-        self.id = id
-        self.parent = parent
-        self.drops = drops
-        self.body = R.Body(0.0, "loop", 0, {})
-        self.values: dict[str, Any] = {}
-        self.changed: set[str] = set()
-
-
 class Start:
     """What an attempt starts from. body: that of the checkpoint `root.at`. input: MISSING unless given with this call.
 
     fresh: a new run, not the next attempt of one. command: the Command of this call, or None.
     """
 
-    __slots__ = ("body", "command", "deferred", "fresh", "idempotency", "input", "io", "known", "place", "values")
+    __slots__ = ("body", "command", "fresh", "idempotency", "input", "io", "known", "place", "values")
 
     def __init__(self, io: Io, place: Place, values: Values) -> None:
         self.io = io
@@ -76,7 +62,6 @@ class Start:
         self.command: Command[Any] | None = None
         self.fresh = True
         self.known = Known()
-        self.deferred: Deferred | None = None
         self.idempotency: str | None = None
 
 
@@ -105,8 +90,12 @@ async def begin(workflow: Pregel, root: Root, io: Io, thread_id: str, ns: str, i
         start.idempotency = note
         await _decide(workflow, root, start, input, config, checkpoint_id, note)
     except BaseException:
-        live.discard(owner)
-        await io.commit(place, Batch(state=before, release=True))
+        try:
+            await io.commit(place, Batch(state=before, release=True))
+        except Fenced:  # another run stole the thread meanwhile; it is its own
+            pass
+        finally:
+            live.discard(owner)  # not before: an owner that is not alive may be superseded
         raise
     _lease.hold(root, owner, workflow.lease)
     return start
@@ -206,7 +195,7 @@ async def _decide(
     body = None if head is None else body_of(codec, place.thread_id, head)
     is_open = body is not None and not known.ended and workflow.is_open(body)
     if note is not None:
-        input = await _idempotent(root, start, note, input, head, is_open, known)
+        input = await _idempotent(workflow, root, start, note, input, body, is_open=is_open)
     command: Command[Any] | None = cast("Command[Any]", input) if isinstance(input, Command) else None
     start.command = command
     _refuse(workflow, root, place, input, command, known, records, is_open=is_open, forks=forks)
@@ -257,9 +246,12 @@ def _refuse(
 
 
 async def _idempotent(
-    root: Root, start: Start, note: str, input: Any, head: Row | None, is_open: bool, known: Known
+    workflow: Pregel, root: Root, start: Start, note: str, input: Any, body: R.Body | None, *, is_open: bool
 ) -> Any:
-    """Return the input, or None to go on with the run that this key started; raises Finished with its result."""
+    """Return the input, or None to go on with the run that this key started; raises Finished with its result.
+
+    A run that failed is gone on with as well, unless its input was another one.
+    """
     place = start.place
     stored = (await start.io.notes(place.thread_id, place.ns, note)).get(note)
     if stored is None:
@@ -268,10 +260,13 @@ async def _idempotent(
     if done is not None:
         found = await start.io.load(place.thread_id, place.ns, done)
         if found is not None and found.head is not None:
-            body = body_of(root.codec, place.thread_id, found.head)
-            raise Finished(await start.values.value(body.values.get(END)))
-    elif head is not None and head.id == run and is_open and not isinstance(input, Command) and not known.failures:
-        return None  # it waits, or its process died
+            raise Finished(await workflow.result_at(start.values, body_of(root.codec, place.thread_id, found.head)))
+    elif body is not None and is_open and not isinstance(input, Command):
+        head = place.head
+        if run == body.run or (head is not None and run == head.id):
+            recorded = body.values.get(START)
+            if recorded is None or bytes(await start.values.raw(recorded)) == root.codec.encode(input):
+                return None
     return cast("Any", input)
 
 

@@ -90,10 +90,6 @@ async def close(root: Root, start: Start, batch: Batch) -> None:
             await start.io.sleep(0.0002)
         if root.broken is not None and (batch.state is None or batch.state[0] != FAILED):
             raise root.broken
-    if start.deferred is not None:
-        from clew.pregel._checkpoints import undefer
-
-        undefer(root, start, batch)
     try:
         await start.io.commit(start.place, batch)
     except Fenced:

@@ -118,6 +118,13 @@ class Pregel(Runnable[Any, Any]):
     def tell(self, flow: Flow, outcome: Any, error: BaseException | None) -> None:
         """Send the last events of an attempt to the stream."""
 
+    async def hold(self, flow: Flow, start: Start) -> None:
+        """Write what a pause or failure must find on disk, before that is written down."""
+
+    async def result_at(self, values: Values, body: R.Body) -> Any:
+        """Return what a run gave its caller, from its last checkpoint."""
+        return await values.value(body.values.get("__end__"))
+
     def is_open(self, body: R.Body) -> bool:
         """Say whether the run that wrote this checkpoint has not come to its end."""
         return body.source in ("input", "fork")

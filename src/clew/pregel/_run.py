@@ -68,6 +68,9 @@ async def _attempt(workflow: Pregel, input: Any, config: Any, options: Options, 
         try:
             start = await begin(workflow, root, root.io, thread_id, ns, input, config)
         except Finished as finished:
+            if root.sink is not None:
+                root.sink.update(workflow.name, finished.value, ())
+                root.sink.emit("values", finished.value)
             return finished.value
     elif workflow.needs_input and input is None:
         from clew.errors import EmptyInputError
@@ -209,10 +212,11 @@ async def _settle(workflow: Pregel, flow: Flow, start: Start | None, outcome: An
             return await _told(workflow, flow, workflow.shown(outcome), None)
         if isinstance(error, GraphInterrupt):
             if start is not None:
+                await workflow.hold(flow, start)
                 await _end.pause(root, start, error.interrupts)
             return await _told(workflow, flow, Waiting(error.interrupts, workflow.state_so_far(flow)), error)
         if start is not None:
-            await _note_failure(root, start, error)
+            await _note_failure(workflow, flow, start, error)
     except BaseException as worse:
         await _could_not_save(workflow, flow, start, worse, error)
     await _told(workflow, flow, None, error)
@@ -275,9 +279,12 @@ def _judge(root: Root, error: BaseException | None) -> BaseException | None:
     return error
 
 
-async def _note_failure(root: Root, start: Start, error: BaseException) -> None:
+async def _note_failure(workflow: Pregel, flow: Flow, start: Start, error: BaseException) -> None:
     """Write down why the run ended; when that can't be, the error itself still reaches the caller."""
+    root = flow.root
     try:
+        if root.broken is None:
+            await workflow.hold(flow, start)
         await _end.fail(root, start, error)
     except BaseException as worse:
         _lose(start)

@@ -75,9 +75,8 @@ class Spec:
     """A durable unit.
 
     match: what must be as recorded: "args" (name and arguments), "name", or "place" (the name; arguments are not
-    even looked
-    at). hidden: for streams it is part of what called it. quiet: it has a name of its own there; who calls it sends
-    its events. view: what observers see of its arguments and result; None for the things themselves.
+    even looked at). hidden: for streams it is part of what called it. view: what observers see of its arguments and
+    result; None for the things themselves.
     """
 
     __slots__ = (
@@ -89,7 +88,6 @@ class Spec:
         "is_async",
         "match",
         "name",
-        "quiet",
         "retry",
         "timeout",
         "view",
@@ -105,7 +103,6 @@ class Spec:
         timeout: TimeoutPolicy | None = None,
         match: str = "args",
         hidden: bool = False,
-        quiet: bool = False,
         is_coroutine: bool | None = None,
         inject: frozenset[str] | None = None,
         view: type[View] | None = None,
@@ -117,7 +114,6 @@ class Spec:
         self.timeout = timeout
         self.match = match
         self.hidden = hidden
-        self.quiet = quiet or hidden
         self.is_async = is_async(fn) if is_coroutine is None else is_coroutine
         self.inject = injected(fn) if inject is None else inject
         self.identity: str | None = None

@@ -35,7 +35,7 @@ class Watch:
         """Tell that the task begins. Returns what to await for async handlers, or None."""
         root, frame = self.root, self.frame
         spec = self.future.spec
-        if root.sink is not None and not spec.quiet:
+        if root.sink is not None and not spec.hidden:
             given = self._input()
             root.sink.started(frame.task_id(), spec.name, given, frame.namespace, step=root.step)
         if root.manager is None:
@@ -71,7 +71,7 @@ class Watch:
         root, spec = self.root, self.future.spec
         if spec.view is not None:
             value = spec.view.result(value)
-        if root.sink is not None and not spec.quiet:
+        if root.sink is not None and not spec.hidden:
             namespace = self.frame.namespace
             root.sink.ended(self.frame.task_id(), spec.name, namespace, result=value, step=root.step)
             root.sink.update(spec.name, value, namespace, cached=cached)
@@ -80,7 +80,7 @@ class Watch:
     def fail(self, error: BaseException) -> Any:
         """Tell the failure. Returns what to await, or None."""
         root, spec = self.root, self.future.spec
-        if root.sink is not None and not spec.quiet:
+        if root.sink is not None and not spec.hidden:
             asked = error.interrupts if isinstance(error, GraphInterrupt) else ()
             text = None if asked else repr(error)
             root.sink.ended(

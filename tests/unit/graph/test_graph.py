@@ -297,3 +297,76 @@ def test_drawing_shows_branches_ends_and_subgraphs():
     }  # fmt: skip
     assert "inner:deep" in graph.get_graph(xray=True).nodes
     assert list(graph.get_subgraphs()) == ["inner"]
+
+
+def _asking(saver, ran):
+    def a(state):
+        ran.append("a")
+        return {"log": ["a"]}
+
+    def b(state):
+        return {"log": [interrupt("first?")]}
+
+    def c(state):
+        return {"log": [interrupt("second?")]}
+
+    return chain(a, b, c, checkpointer=saver)
+
+
+@pytest.mark.parametrize("modes", ["exit exit exit", "exit sync exit", "sync exit sync", "exit async sync"])
+def test_a_pause_is_found_and_answered_in_whatever_durability(call, modes):
+    ran = []
+    graph = _asking(InMemorySaver(), ran)
+    first, second, third = modes.split()
+    call(graph, "invoke", {"log": ["in"]}, thread(), durability=first)
+    state = call(graph, "get_state", thread())
+    assert state.next == ("b",) and state.values == {"log": ["in", "a"]}
+    assert [one.value for one in state.interrupts] == ["first?"]
+    call(graph, "invoke", Command(resume="x"), thread(), durability=second)
+    state = call(graph, "get_state", thread())
+    assert state.next == ("c",) and state.values == {"log": ["in", "a", "x"]}
+    assert call(graph, "invoke", Command(resume="y"), thread(), durability=third) == {"log": ["in", "a", "x", "y"]}
+    assert ran == ["a"] and call(graph, "get_state", thread()).next == ()
+
+
+def test_a_failure_with_durability_exit_is_gone_on_with_from_its_step(call):
+    ran, broken = [], [True]
+
+    def a(state):
+        ran.append("a")
+
+    def b(state):
+        ran.append("b")
+        if broken:
+            raise ConnectionError
+
+    graph = chain(a, b, checkpointer=InMemorySaver())
+    with pytest.raises(ConnectionError):
+        call(graph, "invoke", {}, thread(), durability="exit")
+    assert call(graph, "get_state", thread()).next == ("b",)
+    broken.clear()
+    call(graph, "invoke", None, thread())
+    assert ran == ["a", "b", "b"]
+
+
+def test_one_key_is_one_run_of_a_graph(call):
+    ran, broken = [], [True]
+
+    def a(state):
+        ran.append("a")
+        return {"log": ["a"]}
+
+    def b(state):
+        if broken:
+            raise ConnectionError
+        return {"log": ["b"]}
+
+    graph = chain(a, b, checkpointer=InMemorySaver())
+    config = {"configurable": {"thread_id": "t", "idempotency_key": "k"}}
+    with pytest.raises(ConnectionError):
+        call(graph, "invoke", {"log": ["in"]}, config)
+    broken.clear()
+    for _ in range(2):
+        assert call(graph, "invoke", {"log": ["in"]}, config) == {"log": ["in", "a", "b"]}
+    assert list(call(graph, "stream", {"log": ["in"]}, config, stream_mode="values")) == [{"log": ["in", "a", "b"]}]
+    assert ran == ["a"]
