@@ -141,19 +141,21 @@ def kill_and_resume(folder: Path, make: Any, runs: int) -> dict[str, Any]:
         else:
             assert state.values == 450
 
-    kills = 0
+    kills, span = 0, max(whole, 0.004)  # seconds within which a kill comes; follows the machine's mood
     for number in range(runs):
         thread = f"t{number}"
         for attempt in range(4):
             pid = fork(lambda thread=thread: go(thread))
             if attempt < 3:
-                time.sleep(chance.random() * max(whole, 0.004))
+                time.sleep(chance.random() * span)
                 with contextlib.suppress(ProcessLookupError):
                     os.kill(pid, signal.SIGKILL)
             code = ended(pid)
             if code == 0:
+                span = max(span * 0.8, 0.0005) if attempt == 0 else span
                 break
             assert code == -signal.SIGKILL, code
+            span = min(span * 1.1, 0.2)
             kills += 1
     used: set[str] = set()
     again: list[str] = []
