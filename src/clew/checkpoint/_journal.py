@@ -215,6 +215,7 @@ class AsyncJournal(Protocol):
 
 _process = ""
 _process_id = 0
+_naming = threading.Lock()
 live: set[str] = set()  # owners of this process whose run is in progress
 
 
@@ -244,10 +245,21 @@ def process() -> str:
     """Return the part of an owner that names this process; made anew after a fork."""
     global _process, _process_id
     if _process_id != os.getpid():
-        _process = _identity()
-        _process_id = os.getpid()
-        live.clear()
+        with _naming:  # threads that come here first, together, must not take each other's runs for dead
+            if _process_id != os.getpid():
+                live.clear()
+                _process = _identity()
+                _process_id = os.getpid()
     return _process
+
+
+def _forked() -> None:
+    global _naming
+    _naming = threading.Lock()  # whoever held it is not in this process
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forked)
 
 
 def new_owner() -> str:
