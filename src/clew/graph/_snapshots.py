@@ -51,9 +51,12 @@ async def tasks_of(
     position, _ = unpack_position(body.private, codec)
     questions = known.waiting()
     tasks: list[PregelTask] = []
-    for number, call in enumerate(position.next):
-        path = f"s{body.step + 1}-{number}"
-        if isinstance(known.outcomes.get(path), R.Result) and row.id == values.place.latest:
+    paths = [f"s{body.step + 1}-{number}" for number in range(len(position.next))]
+    done = {path for path in paths if isinstance(known.outcomes.get(path), R.Result)}
+    if row.id != values.place.latest or len(done) == len(paths):  # the step is not over: its checkpoint is missing
+        done = set[str]()
+    for number, (call, path) in enumerate(zip(position.next, paths, strict=True)):
+        if path in done:
             continue
         asked = tuple(show(one, codec) for one in questions if one.path.startswith(path + "."))
         kind = ("__pregel_push", number) if call.is_send else ("__pregel_pull", call.node)

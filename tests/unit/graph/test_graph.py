@@ -370,3 +370,26 @@ def test_one_key_is_one_run_of_a_graph(call):
         assert call(graph, "invoke", {"log": ["in"]}, config) == {"log": ["in", "a", "b"]}
     assert list(call(graph, "stream", {"log": ["in"]}, config, stream_mode="values")) == [{"log": ["in", "a", "b"]}]
     assert ran == ["a"]
+
+
+def test_a_step_whose_nodes_are_done_and_not_yet_folded_is_not_the_end(call):
+    broken = [True]
+
+    def fold(old, new):
+        if broken:
+            raise ArithmeticError("can't fold")
+        return old + new
+
+    class Folded(TypedDict, total=False):
+        log: Annotated[list, fold]
+
+    builder = StateGraph(Folded)
+    for name in "ab":
+        builder.add_node(name, lambda s, name=name: {"log": [name]})
+        builder.add_edge(START, name)
+    graph = builder.compile(checkpointer=InMemorySaver())
+    with pytest.raises(ArithmeticError):
+        call(graph, "invoke", {}, thread())
+    assert call(graph, "get_state", thread()).next == ("a", "b")
+    broken.clear()
+    assert call(graph, "invoke", None, thread()) == {"log": ["a", "b"]}
