@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import subprocess
 import sys
 from typing import Any
@@ -43,6 +44,45 @@ def test_a_loops_client_is_closed_before_its_loop() -> None:
     second = asyncio.run(use())
     assert second[0] is not first[0]
     assert log == ["closed a", "closed a"]
+
+
+def test_many_that_ask_at_once_get_one_client_and_it_stays_open() -> None:
+    log: list[str] = []
+
+    async def main() -> None:
+        async def make() -> Client:
+            await asyncio.sleep(0.01)
+            log.append("made")
+            return Client(log, "a")
+
+        found = await asyncio.gather(*(loop_client("k", make, Client.aclose) for _ in range(8)))
+        gc.collect()
+        await asyncio.sleep(0.01)
+        assert len(set(map(id, found))) == 1
+        assert await loop_client("k", make, Client.aclose) is found[0]
+        assert log == ["made"]
+
+    asyncio.run(main())
+    assert log == ["made", "closed a"]
+
+
+def test_a_client_that_could_not_be_made_is_tried_again() -> None:
+    tries: list[int] = []
+
+    async def main() -> None:
+        async def make() -> str:
+            tries.append(1)
+            await asyncio.sleep(0)
+            if len(tries) == 1:
+                raise ConnectionError("not yet")
+            return "client"
+
+        asked = [loop_client("k", make, lambda client: None) for _ in range(3)]
+        found = await asyncio.gather(*asked, return_exceptions=True)
+        assert isinstance(found[0], ConnectionError)
+        assert found[1:] == ["client", "client"]
+
+    asyncio.run(main())
 
 
 def test_shared_clients_are_bounded_and_survive_a_close_that_fails(monkeypatch: pytest.MonkeyPatch) -> None:
