@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from clew.pregel._flow import Flow
     from clew.pregel._thread import Known, Values
     from clew.runnables.graph import Graph
-    from clew.types import PregelTask, StateSnapshot
+    from clew.types import Multitask, PregelTask, StateSnapshot
 
 _serde.register(Overwrite, tag="clew.Overwrite")
 
@@ -50,9 +50,15 @@ class CompiledStateGraph(Pregel):
         interrupt_after: Literal["*"] | Sequence[str] | None = None,
         debug: bool = False,
         name: str = "LangGraph",
+        multitask: Multitask = "reject",
     ) -> None:
         super().__init__(
-            name, checkpointer=checkpointer, store=store, cache=cache, context_schema=builder.context_schema
+            name,
+            checkpointer=checkpointer,
+            store=store,
+            cache=cache,
+            context_schema=builder.context_schema,
+            multitask=multitask,
         )
         self.builder = builder
         self.debug = debug

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from clew._ids import sortable_id
 from clew.checkpoint import _records as R
-from clew.checkpoint._journal import IDLE, Batch, Fenced, Row
+from clew.checkpoint._journal import IDLE, RUNNING, Batch, Fenced, Row
 from clew.errors import Cancelled, GraphInterrupt, GraphRecursionError, InvalidUpdateError, NodeError, Signal
 from clew.graph._job import Job, Outcome, command_of, goto_of, targets_of
 from clew.graph._plan import END, START, Call, Position
@@ -220,15 +220,19 @@ class Steps:
     # -- stops ---------------------------------------------------------------------------------------
 
     async def _breakpoint(self, *, fresh: bool) -> None:
-        """Stop before or after nodes as compile() was told, once at each place."""
+        """Stop before or after nodes as compile() was told, once at each place.
+
+        A call that goes on with a thread (`invoke(None)`, also after `update_state`) does not stop where it begins.
+        """
         graph = self.graph
         if not (graph.stops_at(self.next_names(), graph.before) or graph.stops_at(self.last, graph.after)):
             return
         root, name = self.root, f"break:{self.flow.frame.path}:{self.step}"
         root.must_keep("interrupt_before/interrupt_after")
-        ended = self.start is None or self.start.place.state != 1  # not in the middle of a run whose process died
-        if not fresh and name in root.marks and ended:
+        if not fresh and self.start is None and name in root.marks:
             return
+        if not fresh and self.start is not None and not self.start.fresh and self.start.place.state != RUNNING:
+            return  # in the state RUNNING its process died, maybe before anybody saw that it stopped
         mark = R.Mark(name, root.codec.encode(True))
         root.marks[name] = mark.value
         root.save(mark)

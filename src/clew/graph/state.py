@@ -18,7 +18,7 @@ from clew.graph._nodes import (
 )
 from clew.graph._plan import END, START, Plan
 from clew.graph._state import Channel, schema_of
-from clew.types import CachePolicy, RetryPolicy, TimeoutPolicy
+from clew.types import CachePolicy, Multitask, RetryPolicy, TimeoutPolicy
 
 if TYPE_CHECKING:
     from clew.cache.base import BaseCache
@@ -202,13 +202,20 @@ class StateGraph:
         interrupt_after: Literal["*"] | list[str] | None = None,
         debug: bool = False,
         name: str | None = None,
+        multitask_strategy: Multitask = "reject",
     ) -> CompiledStateGraph:
         """Check the graph and make it runnable.
 
         checkpointer: where progress is saved; None inside another graph means the outer one's, False none.
         interrupt_before, interrupt_after: nodes to stop at ("*" for all); `invoke(None)` goes on.
+        multitask_strategy: what happens to a call on a thread that is busy, as for `entrypoint`.
         Raises: ValueError naming what is wrong with the graph.
         """
+        if checkpointer is True:
+            raise ValueError(
+                "checkpointer=True (a subgraph with a memory of its own) is not offered: a graph inside another one "
+                "keeps its progress with it; for a memory of its own give it a saver and a thread_id of its own"
+            )
         stops = [*_names(interrupt_before), *_names(interrupt_after)]
         self.validate(stops)
         return CompiledStateGraph(
@@ -220,6 +227,7 @@ class StateGraph:
             interrupt_after=interrupt_after,
             debug=debug,
             name=name or "LangGraph",
+            multitask=multitask_strategy,
         )
 
     def channels(self) -> dict[str, Channel]:

@@ -257,17 +257,34 @@ async def _idempotent(
     if stored is None:
         return input
     run, done = root.codec.decode(root.codec.unseal(place.thread_id, stored))
+    if isinstance(input, Command):
+        return cast("Any", input)  # an answer is never dropped for a result
+    if done is None and not is_open:
+        done = await _end_of(start, root, run)
     if done is not None:
         found = await start.io.load(place.thread_id, place.ns, done)
         if found is not None and found.head is not None:
             raise Finished(await workflow.result_at(start.values, body_of(root.codec, place.thread_id, found.head)))
-    elif body is not None and is_open and not isinstance(input, Command):
+    elif body is not None and is_open:
         head = place.head
         if run == body.run or (head is not None and run == head.id):
             recorded = body.values.get(START)
             if recorded is None or bytes(await start.values.raw(recorded)) == root.codec.encode(input):
                 return None
     return cast("Any", input)
+
+
+async def _end_of(start: Start, root: Root, run: str) -> str | None:
+    """Return the checkpoint that a run ended with, when a call without its key brought it there; else None."""
+    place, codec = start.place, root.codec
+    rows = {row.id: row for _, _, row in await start.io.checkpoints(place.thread_id, place.ns)}
+    for row in rows.values():
+        body, parent = body_of(codec, place.thread_id, row), rows.get(row.parent or "")
+        if body.source != "loop" or body.run or parent is None:
+            continue
+        if parent.id == run or body_of(codec, place.thread_id, parent).run == run:
+            return row.id
+    return None
 
 
 async def _continue(

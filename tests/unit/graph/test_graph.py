@@ -272,7 +272,6 @@ def test_update_by_hand_and_go_on_from_there(call):
     call(graph, "invoke", {"n": 1}, thread())
     call(graph, "update_state", thread(), {"n": 10}, as_node="_plus")
     assert call(graph, "get_state", thread()).next == ("_twice",)
-    call(graph, "invoke", None, thread())  # the update is a new place: the breakpoint holds there too
     assert call(graph, "invoke", None, thread())["n"] == 20
     with pytest.raises(InvalidUpdateError, match="no node"):
         call(graph, "update_state", thread(), {"n": 1}, as_node="ghost")
@@ -393,3 +392,27 @@ def test_a_step_whose_nodes_are_done_and_not_yet_folded_is_not_the_end(call):
     assert call(graph, "get_state", thread()).next == ("a", "b")
     broken.clear()
     assert call(graph, "invoke", None, thread()) == {"log": ["a", "b"]}
+
+
+def test_a_key_knows_its_run_whoever_finished_it(call):
+    def a(state):
+        return {"log": [interrupt("?")]}
+
+    graph = chain(a, checkpointer=InMemorySaver())
+    keyed = {"configurable": {"thread_id": "t", "idempotency_key": "k"}}
+    call(graph, "invoke", {"log": ["in"]}, keyed)
+    done = call(graph, "invoke", Command(resume="yes"), thread())
+    assert call(graph, "invoke", {"log": ["in"]}, keyed) == done == {"log": ["in", "yes"]}
+    with pytest.raises(RuntimeError, match="nothing waits"):
+        call(graph, "invoke", Command(resume="again"), keyed)
+
+
+def test_a_memory_of_its_own_for_a_subgraph_is_refused_and_says_what_to_do():
+    with pytest.raises(ValueError, match="thread_id of its own"):
+        StateGraph(State).add_node("a", lambda s: {}).add_edge(START, "a").compile(checkpointer=True)
+
+
+def test_a_busy_thread_may_queue(call):
+    graph = StateGraph(State).add_node("a", lambda s: {"log": ["a"]}).add_edge(START, "a")
+    graph = graph.compile(checkpointer=InMemorySaver(), multitask_strategy="enqueue")
+    assert graph.multitask == "enqueue" and call(graph, "invoke", {}, thread()) == {"log": ["a"]}
