@@ -271,7 +271,7 @@ async def _idempotent(
             recorded = body.values.get(START)
             if recorded is None or bytes(await start.values.raw(recorded)) == root.codec.encode(input):
                 return None
-    return cast("Any", input)
+    return input
 
 
 async def _end_of(start: Start, root: Root, run: str) -> str | None:
