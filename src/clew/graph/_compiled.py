@@ -161,7 +161,9 @@ class CompiledStateGraph(Pregel):
         """Write the position that a run with durability "exit" has reached."""
         steps: Steps | None = flow.options.get("steps")
         if steps is not None:
-            await steps.hold()
+            from clew.graph._holding import hold
+
+            await hold(steps)
 
     async def result_at(self, values: Values, body: R.Body) -> Any:
         """Return the output that a run ended with."""

@@ -240,7 +240,8 @@ class Steps:
 
     # -- writing -------------------------------------------------------------------------------------
 
-    def _body(self, source: str, step: int, run: str) -> tuple[R.Body, Any]:
+    def body_of(self, source: str, step: int, run: str) -> tuple[R.Body, Any]:
+        """Return the state as the body of a checkpoint, and the rows of values to write with it."""
         assert self.ledger is not None
         assert self.start is not None
         refs, rows = self.ledger.write(self.values)
@@ -262,7 +263,7 @@ class Steps:
         if not self.position.next:
             root.backlog.extend(kept)
             return
-        body, rows = self._body("loop", self.step, root.run_id or "")
+        body, rows = self.body_of("loop", self.step, root.run_id or "")
         row = Row(sortable_id(), root.at, seal(thread, R.pack(body)))
         try:
             await start.io.commit(start.place, Batch(checkpoint=row, values=rows, records=kept))
@@ -289,33 +290,6 @@ class Steps:
         self.start.body = body
         self.tell_checkpoint(row)
 
-    async def hold(self) -> None:
-        """Make the position of a run without checkpoints of its own one, with what the step in progress has on record.
-
-        So a pause or failure with durability "exit" is found by whoever looks, and gone on with in any durability.
-        """
-        start, root = self.start, self.root
-        if start is None or self.saves or self.step == start.body.step:
-            return
-        prefix, seal, thread = f"s{self.step + 1}-", root.codec.seal, root.thread_id or ""
-        backlog = [R.unpack(root.codec.unseal(thread, row)) for _, _, row in root.take_backlog()]
-        asked = {one.id: one.path for one in root.records.values() if isinstance(one, R.Question)}
-        asked |= {one.id: one.path for one in backlog if isinstance(one, R.Question)}
-        kept: list[R.Record] = [R.Begin(time.time(), root.attempt)]
-        for one in backlog:
-            path = asked.get(one.id, "") if isinstance(one, R.Answer) else getattr(one, "path", "")
-            if path.startswith(prefix) or isinstance(one, R.Mark):
-                kept.append(one)
-        body, rows = self._body("loop", self.step, root.run_id or "")
-        fresh = start.fresh
-        parent = (None if start.place.head is None else start.place.head.id) if fresh else root.at
-        row = Row(sortable_id(), parent, seal(thread, R.pack(body)))
-        records = [(row.id, number, seal(thread, R.pack(one))) for number, one in enumerate(kept)]
-        drops = (root.at or "",) if fresh else ()
-        await start.io.commit(start.place, Batch(checkpoint=row, values=rows, records=records, drops=drops))
-        root.at, root.numbers = row.id, itertools.count(len(records))
-        start.body = body
-
     async def finish(self) -> None:
         """Write the last checkpoint of the run and give the thread back."""
         start, root = self.start, self.root
@@ -324,7 +298,7 @@ class Steps:
             raise InvalidUpdateError(
                 f"a node of {self.graph.name!r} gave a Command for Command.PARENT, and no graph is around it"
             )
-        body, rows = self._body("loop", self.step, "")
+        body, rows = self.body_of("loop", self.step, "")
         parent, drops = root.at, ()
         if not self.saves and start.fresh:
             parent = None if start.place.head is None else start.place.head.id

@@ -84,6 +84,17 @@ class _Key:
         self.next: dict[int, int] = {}
 
 
+def _forget(jobs: list[Job]) -> None:
+    """Drop the row numbers that a transaction gave which was rolled back: others will get them."""
+    for job in jobs:
+        key: _Key | None = job.place.key
+        if job.place.token == 0:
+            job.place.key = None
+        elif key is not None:
+            key.checkpoints.clear()
+            key.next.clear()
+
+
 class SqliteJournal:
     """The blocking face.
 
@@ -193,7 +204,7 @@ class SqliteJournal:
                 connection.execute("COMMIT")
             except BaseException:
                 _sqlite.rollback(connection)
-                self._forget(jobs)
+                _forget(jobs)
                 raise
         except sqlite3.Error as error:
             raise _sqlite.wrap(error, self.path) from error
@@ -205,17 +216,6 @@ class SqliteJournal:
                     self._write([job])
                 except StorageError as error:
                     job.error = error
-
-    @staticmethod
-    def _forget(jobs: list[Job]) -> None:
-        """Drop the row numbers that a transaction gave which was rolled back: others will get them."""
-        for job in jobs:
-            key: _Key | None = job.place.key
-            if job.place.token == 0:
-                job.place.key = None
-            elif key is not None:
-                key.checkpoints.clear()
-                key.next.clear()
 
     def _append(self, connection: sqlite3.Connection, job: Job) -> bool:
         """Write the commonest batch, one record under a known token, in one statement; False when it is another."""
