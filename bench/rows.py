@@ -206,7 +206,8 @@ def history():
             config = {"configurable": {"session_id": "s"}}
             # two large figures that differ by a small one: the least of many rounds, taken in turns
             loads, turns = [], []
-            for _ in range(9):
+            began = time.monotonic()
+            while len(loads) < 9 and (len(loads) < 3 or time.monotonic() - began < 5):
                 loads.append(once(lambda kept=kept: kept.messages))
                 turns.append(once(lambda bot=bot, config=config: bot.invoke([human(content="hi")], config)))
             loading, turn = min(loads), min(turns)
@@ -311,16 +312,17 @@ def replay():
 @row
 def thread_on_disk():
     entrypoint = get("func:entrypoint")
-    with tempfile.TemporaryDirectory() as folder, saver("sqlite", folder) as kept:
+    with tempfile.TemporaryDirectory() as folder:
+        with saver("sqlite", folder) as kept:
 
-        @entrypoint(checkpointer=kept)
-        def chat(text: str, *, previous: list | None = None) -> list:
-            turn = [{"role": "user", "content": text}, {"role": "ai", "content": text[::-1]}]
-            past = (previous or []) + turn
-            return entrypoint.final(value=len(past), save=past)
+            @entrypoint(checkpointer=kept)
+            def chat(text: str, *, previous: list | None = None) -> list:
+                turn = [{"role": "user", "content": text}, {"role": "ai", "content": text[::-1]}]
+                past = (previous or []) + turn
+                return entrypoint.final(value=len(past), save=past)
 
-        for i in range(400):
-            chat.invoke(f"{i:04d}" + os.urandom(30).hex(), thread("one"))
+            for i in range(400):
+                chat.invoke(f"{i:04d}" + os.urandom(30).hex(), thread("one"))
         size = sum(file.stat().st_size for file in pathlib.Path(folder).iterdir())
     return {"mb": size / 1e6}
 
