@@ -94,7 +94,7 @@ TABLE = [
     (
         "pruning by tokens: messages counted per message",
         "pruning",
-        "{messages_counted_per_message:.2f}",
+        "{messages_counted_per_message:.3f}",
         "≤ 1",
     ),
     ("… cost per message at 1,000 over that at 250", "pruning", "{growth:.1f} ×", "about 1 ×"),
