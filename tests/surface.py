@@ -40,7 +40,7 @@ def names(module: ModuleType) -> list[str]:
     return sorted(
         name
         for name, value in vars(module).items()
-        if not name.startswith("_") and getattr(value, "__module__", None) == module.__name__
+        if name.isidentifier() and not name.startswith("_") and getattr(value, "__module__", None) == module.__name__
     )
 
 
