@@ -17,6 +17,7 @@ import pytest
 KILLS = int(os.environ.get("CLEW_CRASH_KILLS", "5"))
 
 
+@pytest.mark.timeout(90 + 60 * KILLS)
 @pytest.mark.parametrize("face", ["sync", "async"])
 @pytest.mark.parametrize("backend", ["sqlite", "postgres", "redis"])
 def test_nothing_finished_runs_again_on_any_store(
